@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace clearhead::base {
+
+// Owned bytes aligned to 64 (a cache line, the widest SIMD register), all zero at first.
+class AlignedBuffer {
+ public:
+  static constexpr size_t kAlignment = 64;
+
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(size_t bytes);
+
+  std::byte* data() { return data_.get(); }
+  const std::byte* data() const { return data_.get(); }
+  size_t size() const { return size_; }
+  std::span<std::byte> bytes() { return {data_.get(), size_}; }
+  std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const;
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  size_t size_ = 0;
+};
+
+// A whole file, mapped read-only. Movable; the bytes stay where they are for the life of the object.
+// Throws: Error if the file cannot be opened, is no regular file or cannot be mapped.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+  // Gives the pages wholly inside part back to the system; they are read again from the file when touched.
+  void release_pages(std::span<const std::byte> part) const;
+
+ private:
+  std::filesystem::path path_;
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Bytes of a file that cannot or need not be mapped (small JSON files). Throws: Error, also if larger than max_bytes.
+std::string read_file(const std::filesystem::path& path, size_t max_bytes);
+
+}  // namespace clearhead::base

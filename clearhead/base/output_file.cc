@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/base/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "clearhead/base/error.h"
+
+namespace clearhead::base {
+namespace {
+
+// A rename is only on disk once its folder is.
+void flush_folder(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::filesystem::path& path) : path_(path) {
+  if (std::filesystem::is_directory(path)) fail(quoted(path.string(), 400), "a file name to write to", "a folder");
+  std::string pattern = fmt::format("{}.part-XXXXXX", path.string());
+  descriptor_ = ::mkostemp(pattern.data(), O_CLOEXEC);
+  if (descriptor_ < 0) fail_with_errno("a file that can be written");
+  beside_ = pattern;
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(descriptor_, 0666 & ~mask);
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(beside_.c_str());
+}
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+  for (size_t at = 0; at < bytes.size();) {
+    const ssize_t written = ::write(descriptor_, bytes.data() + at, bytes.size() - at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_with_errno("room to write the file");
+    at += static_cast<size_t>(written);
+  }
+}
+
+void OutputFile::commit() {
+  if (::fsync(descriptor_) != 0) fail_with_errno("room to write the file");
+  if (::rename(beside_.c_str(), path_.c_str()) != 0) fail_with_errno("a file that can be replaced");
+  ::close(descriptor_);
+  descriptor_ = -1;
+  flush_folder(path_);
+}
+
+void OutputFile::fail_with_errno(const char* expected) const {
+  fail(quoted(path_.string(), 400), expected, std::strerror(errno));
+}
+
+}  // namespace clearhead::base

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace clearhead::base {
+
+// A file that appears whole or not at all: written beside its place under another name, flushed to disk and
+// renamed by commit(). Without commit() the destructor removes what was written, an older file stays untouched.
+// Throws: Error naming the path (no such folder, disk full, ...).
+class OutputFile {
+ public:
+  explicit OutputFile(const std::filesystem::path& path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+  void commit();
+
+ private:
+  [[noreturn]] void fail_with_errno(const char* expected) const;
+
+  std::filesystem::path path_, beside_;
+  int descriptor_ = -1;
+};
+
+}  // namespace clearhead::base

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/base/parallel.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <string>
+
+namespace clearhead::base {
+namespace {
+
+std::atomic<size_t> chosen{0};  // 0: nobody has chosen
+
+// Cores that the quota of control group version 2 allows ("max 100000" or "150000 100000"), or 0 for no limit.
+double quota_version_2() {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  std::string quota;
+  double period = 0;
+  if (!(file >> quota >> period) || quota == "max" || period <= 0) return 0;
+  return std::strtod(quota.c_str(), nullptr) / period;
+}
+
+// The same of version 1 (-1 for no limit).
+double quota_version_1() {
+  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  double quota = 0, period = 0;
+  if (!(quota_file >> quota) || !(period_file >> period) || quota <= 0 || period <= 0) return 0;
+  return quota / period;
+}
+
+size_t affinity_count() {
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return 1;
+  return static_cast<size_t>(std::max(1, CPU_COUNT(&mask)));
+}
+
+}  // namespace
+
+size_t available_threads() {
+  const double quota = std::max(quota_version_2(), quota_version_1());
+  const size_t cores = affinity_count();
+  if (quota <= 0) return cores;
+  return std::clamp(static_cast<size_t>(std::ceil(quota)), size_t{1}, cores);
+}
+
+size_t num_threads() {
+  size_t count = chosen.load(std::memory_order_relaxed);
+  if (count == 0) {
+    count = available_threads();
+    chosen.store(count, std::memory_order_relaxed);
+  }
+  return count;
+}
+
+void set_num_threads(size_t count) { chosen.store(std::max(count, size_t{1}), std::memory_order_relaxed); }
+
+}  // namespace clearhead::base

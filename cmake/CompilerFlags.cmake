@@ -1,0 +1,12 @@
+# Flags of our own targets only; nothing leaks to a program that uses the libraries.
+add_library(clearhead_flags INTERFACE)
+target_compile_options(clearhead_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off)
+if(CLEARHEAD_WERROR)
+  target_compile_options(clearhead_flags INTERFACE -Werror)
+endif()
+if(CLEARHEAD_SANITIZE)
+  target_compile_options(clearhead_flags INTERFACE -fsanitize=${CLEARHEAD_SANITIZE} -fno-omit-frame-pointer
+                                                   -fno-sanitize-recover=all)
+  target_link_options(clearhead_flags INTERFACE -fsanitize=${CLEARHEAD_SANITIZE})
+endif()
+install(TARGETS clearhead_flags EXPORT ClearheadTargets)
