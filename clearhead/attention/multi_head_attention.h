@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "clearhead/attention/config.h"
+#include "clearhead/attention/exact.h"
+#include "clearhead/attention/mask.h"
+#include "clearhead/capture/observer.h"
+#include "clearhead/linear/linear.h"
+#include "clearhead/tensor/tensor.h"
+
+namespace clearhead::attention {
+
+// Where heads come from.
+//   projection  project the whole vector, then cut the projection into heads (Vaswani et al. 2017; the standard)
+//   input       cut the input vector into heads, then project each part by its own square matrix: the simplified
+//               telling, the special case of block-diagonal matrices
+enum class Split { projection, input };
+
+// What the layer has learned.
+struct MultiHeadParameters {
+  linear::PackedLinear query;   // [num_heads * head_dim, d_model]
+  linear::PackedLinear key;     // [num_kv_heads * head_dim, d_model]
+  linear::PackedLinear value;   // [num_kv_heads * value_dim, d_model]
+  linear::PackedLinear output;  // [d_model, num_heads * value_dim]
+};
+
+// What flows in. For self-attention query, key and value are the same span.
+struct MultiHeadInput {
+  size_t batch = 1, query_len = 0, key_len = 0;
+  std::span<const float> query;  // [batch, query_len, d_model]
+  std::span<const float> key;    // [batch, key_len, d_model]
+  std::span<const float> value;  // [batch, key_len, d_model]
+  Mask mask;
+};
+
+struct MultiHeadOutput {
+  tensor::Tensor attention_output;  // [batch, query_len, d_model]
+  tensor::Tensor row_reference;     // [batch, num_heads, query_len]
+  tensor::Tensor row_sum;           // [batch, num_heads, query_len]
+};
+
+// Multi-head attention from inputs to output projection:
+//
+//   Q = x W_Q^T + b_Q, ...   head_h = attention(Q_h, K_h, V_h)   output = concat(head_0, head_1, ...) W_O^T + b_O
+//
+// Shows query, key, value, the stages of exact_attention, head_output, head_contribution and attention_output.
+// Throws: Error (usage) if sizes do not fit each other.
+// Source: Vaswani et al. 2017, section 3.2.2.
+MultiHeadOutput multi_head_attention(const AttentionConfig& config, const MultiHeadParameters& parameters,
+                                     const MultiHeadInput& input, capture::Observer* observer = nullptr,
+                                     size_t layer = 0);
+
+// The block-diagonal matrix that makes Split::projection compute what Split::input means: square h of
+// squares [num_heads, head_dim, head_dim] stands at rows and columns h * head_dim.
+// Shapes: result [num_heads * head_dim, num_heads * head_dim].
+tensor::Tensor block_diagonal(const tensor::TensorView& squares);
+
+}  // namespace clearhead::attention
