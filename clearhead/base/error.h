@@ -29,8 +29,8 @@ class Error : public std::runtime_error {
 [[noreturn]] void refuse(std::string_view where, std::string_view expected, std::string_view found,
                          std::string_view advice = {});
 
-// A name or text of somebody else's, safe to print in one line: in double quotes, control characters and
-// invalid UTF-8 as \xNN, cut after max_bytes with "...".
+// A name or text of somebody else's, safe to print in one line: in double quotes; control characters, line separators,
+// direction marks and invalid UTF-8 as \xNN; cut after max_bytes with "...".
 std::string quoted(std::string_view text, size_t max_bytes = 80);
 
 }  // namespace clearhead::base

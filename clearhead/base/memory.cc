@@ -55,6 +55,15 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : size_(bytes) {
   std::memset(data_.get(), 0, rounded);
 }
 
+AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
+    : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+
+AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
+  data_ = std::move(other.data_);
+  size_ = std::exchange(other.size_, 0);
+  return *this;
+}
+
 void AlignedBuffer::Free::operator()(std::byte* data) const { std::free(data); }
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {

@@ -9,13 +9,16 @@
 
 namespace clearhead::base {
 
-// Owned bytes aligned to 64 (a cache line, the widest SIMD register), all zero at first.
+// Owned bytes aligned to 64 (a cache line, the widest SIMD register), all zero at first. Movable; empty when moved
+// from.
 class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 64;
 
   AlignedBuffer() = default;
   explicit AlignedBuffer(size_t bytes);
+  AlignedBuffer(AlignedBuffer&& other) noexcept;
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
 
   std::byte* data() { return data_.get(); }
   const std::byte* data() const { return data_.get(); }

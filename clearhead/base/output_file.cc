@@ -26,8 +26,15 @@ void flush_folder(const std::filesystem::path& file) {
 }  // namespace
 
 OutputFile::OutputFile(const std::filesystem::path& path) : path_(path) {
-  if (std::filesystem::is_directory(path)) fail(quoted(path.string(), 400), "a file name to write to", "a folder");
-  std::string pattern = fmt::format("{}.part-XXXXXX", path.string());
+  std::error_code ignored;  // what cannot be looked at cannot be created either, and mkostemp says why
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    fail(quoted(path.string(), 400), "a file name to write to", "a folder, device or pipe");
+  }
+  if (std::filesystem::is_symlink(path, ignored) && std::filesystem::exists(status)) {
+    path_ = std::filesystem::canonical(path, ignored);
+  }
+  std::string pattern = fmt::format("{}.part-XXXXXX", path_.string());
   descriptor_ = ::mkostemp(pattern.data(), O_CLOEXEC);
   if (descriptor_ < 0) fail_with_errno("a file that can be written");
   beside_ = pattern;

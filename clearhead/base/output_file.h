@@ -10,8 +10,9 @@
 namespace clearhead::base {
 
 // A file that appears whole or not at all: written beside its place under another name, flushed to disk and
-// renamed by commit(). Without commit() the destructor removes what was written, an older file stays untouched.
-// Throws: Error naming the path (no such folder, disk full, ...).
+// renamed by commit(). Without commit() the destructor removes what was written, an older file stays untouched. A
+// symbolic link stays one: what it points to is replaced.
+// Throws: Error naming the path (no such folder, disk full, a device or a pipe, ...).
 class OutputFile {
  public:
   explicit OutputFile(const std::filesystem::path& path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clearhead/base/parallel.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <cmath>
 #include <fstream>
 #include <string>
+
+#include "clearhead/base/error.h"
 
 namespace clearhead::base {
 namespace {
@@ -33,7 +36,7 @@ double quota_version_1() {
 
 size_t affinity_count() {
   cpu_set_t mask;
-  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return 1;
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return static_cast<size_t>(std::max(1, omp_get_num_procs()));
   return static_cast<size_t>(std::max(1, CPU_COUNT(&mask)));
 }
 
@@ -41,9 +44,9 @@ size_t affinity_count() {
 
 size_t available_threads() {
   const double quota = std::max(quota_version_2(), quota_version_1());
-  const size_t cores = affinity_count();
+  const size_t cores = std::min(affinity_count(), kMaxThreads);
   if (quota <= 0) return cores;
-  return std::clamp(static_cast<size_t>(std::ceil(quota)), size_t{1}, cores);
+  return static_cast<size_t>(std::clamp(std::ceil(quota), 1.0, static_cast<double>(cores)));
 }
 
 size_t num_threads() {
@@ -55,6 +58,11 @@ size_t num_threads() {
   return count;
 }
 
-void set_num_threads(size_t count) { chosen.store(std::max(count, size_t{1}), std::memory_order_relaxed); }
+void set_num_threads(size_t count) {
+  if (count < 1 || count > kMaxThreads) {
+    refuse("threads", fmt::format("a number from 1 to {}", kMaxThreads), fmt::format("{}", count));
+  }
+  chosen.store(count, std::memory_order_relaxed);
+}
 
 }  // namespace clearhead::base

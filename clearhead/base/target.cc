@@ -9,26 +9,30 @@
 namespace clearhead::base {
 namespace {
 
-// Targets in use are compiled in and supported; the lowest bit is the best.
-int64_t usable_targets() { return hwy::SupportedTargets() & HWY_TARGETS; }
+// Targets that are compiled in and supported here; the lowest bit is the best. Asked once, before any restriction.
+int64_t all_targets() {
+  static const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
+  return targets;
+}
 
 }  // namespace
 
 std::string simd_target() {
-  const int64_t usable = usable_targets();
+  all_targets();
+  const int64_t usable = hwy::SupportedTargets() & HWY_TARGETS;
   return hwy::TargetName(usable & -usable);
 }
 
 std::vector<std::string> simd_targets() {
   std::vector<std::string> names;
-  for (int64_t rest = usable_targets(); rest != 0; rest &= rest - 1) names.emplace_back(hwy::TargetName(rest & -rest));
+  for (int64_t rest = all_targets(); rest != 0; rest &= rest - 1) names.emplace_back(hwy::TargetName(rest & -rest));
   return names;
 }
 
 void force_simd_target(std::string_view name) {
-  hwy::SetSupportedTargetsForTest(0);
-  if (name.empty()) return;
-  for (int64_t rest = usable_targets(); rest != 0; rest &= rest - 1) {
+  int64_t rest = all_targets();
+  if (name.empty()) return hwy::SetSupportedTargetsForTest(0);
+  for (; rest != 0; rest &= rest - 1) {
     const int64_t target = rest & -rest;
     if (name == hwy::TargetName(target)) return hwy::SetSupportedTargetsForTest(target);
   }

@@ -25,6 +25,8 @@ double distance(double a, double b) {
   return std::isnan(apart) ? std::numeric_limits<double>::infinity() : apart;
 }
 
+double relative(double apart, double truth) { return std::isinf(apart) ? apart : apart / std::abs(truth); }
+
 }  // namespace
 
 uint64_t ulp_distance(float a, float b) {
@@ -45,7 +47,7 @@ Difference compare(const TensorView& a, const TensorView& b) {
       worst.max_abs = apart;
       worst.at = i;
     }
-    if (apart > 0) worst.max_relative = std::max(worst.max_relative, apart / std::abs(y[i]));
+    if (apart > 0) worst.max_relative = std::max(worst.max_relative, relative(apart, y[i]));
     if (floats) worst.max_ulp = std::max(worst.max_ulp, ulp_distance(float(x[i]), float(y[i])));
   }
   return worst;

@@ -9,7 +9,7 @@
 namespace clearhead::tensor {
 
 // How far two tensors are apart. Each figure is the largest over all elements; NaN against NaN and equal infinities
-// count as no difference, NaN against a number as infinitely far.
+// count as no difference; NaN against a number, and infinity against anything else, as infinitely far.
 struct Difference {
   double max_abs = 0;
   double max_relative = 0;  // |a - b| / |b|; 0 where both are 0

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "clearhead/base/checked.h"
@@ -34,6 +37,20 @@ void with_type(DType dtype, Visit visit) {
   }
 }
 
+// value as a float, rounded to odd: cut off towards zero, and the last bit set if anything was lost. Rounding the
+// result once more to a format of at most 22 bits gives what rounding value itself would give. Source: Boldo,
+// Melquiond: When double rounding is odd (2005).
+template <class From>
+float round_to_odd(From value) {
+  using Wide = std::conditional_t<std::is_same_v<From, double>, double, long double>;  // holds every int64 exactly
+  const float nearest = static_cast<float>(value);
+  const Wide exact = static_cast<Wide>(value), reached = static_cast<Wide>(nearest);
+  if (reached == exact || exact != exact) return nearest;
+  uint32_t bits = std::bit_cast<uint32_t>(nearest);
+  if (std::abs(reached) > std::abs(exact)) --bits;
+  return std::bit_cast<float>(bits | 1);
+}
+
 template <class To, class From>
 To convert(From value) {
   constexpr bool kFromSmall = std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>;
@@ -42,9 +59,9 @@ To convert(From value) {
   else if constexpr (kFromSmall)
     return convert<To>(to_float(value));
   else if constexpr (std::is_same_v<To, Half>)
-    return to_half(static_cast<float>(value));
+    return to_half(round_to_odd(value));
   else if constexpr (std::is_same_v<To, BFloat16>)
-    return to_bfloat16(static_cast<float>(value));
+    return to_bfloat16(round_to_odd(value));
   else
     return static_cast<To>(value);
 }

@@ -81,8 +81,8 @@ class Tensor {
 // An owned copy.
 Tensor clone(const TensorView& view);
 
-// An owned copy in another type. Between floating types: rounded to nearest even. Integers and BOOL to floating types
-// and to wider integers exactly; anything else throws Error.
+// An owned copy in another type. To floating types: rounded once, to nearest even. Integers and BOOL to wider integers:
+// exact. Anything else throws Error.
 Tensor to_dtype(const TensorView& view, DType dtype);
 
 // As to_dtype(view, DType::f32), into existing memory. Shapes: output [view.elements()].
