@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/format/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "clearhead/base/error.h"
+#include "clearhead/base/memory.h"
+
+namespace clearhead::format {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxIndexDepth = 16;
+
+bool is_file(const fs::path& path) {
+  std::error_code missing;
+  return fs::is_regular_file(path, missing);
+}
+
+// A name that can only mean a file in the same folder.
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find_first_of("/\\") == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
+}
+
+// Parses JSON in which no object may have a key twice.
+nlohmann::json parse_strictly(const std::string& text, std::string_view where) {
+  using Event = nlohmann::json::parse_event_t;
+  std::vector<std::set<std::string>> keys;
+  const auto check = [&](int depth, Event event, nlohmann::json& parsed) {
+    if (depth > kMaxIndexDepth) base::fail(where, fmt::format("JSON nested at most {} deep", kMaxIndexDepth), "deeper");
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(parsed.get_ref<const std::string&>()).second) {
+      base::fail(where, "each key once", base::quoted(parsed.get_ref<const std::string&>()) + " again");
+    }
+    return true;
+  };
+  try {
+    return nlohmann::json::parse(text, check);
+  } catch (const nlohmann::json::parse_error& error) {
+    base::fail(where, "JSON", fmt::format("a mistake at byte {}", error.byte), "the file is damaged");
+  }
+}
+
+// The weight_map of an index: name of a tensor -> name of a file in the same folder.
+std::map<std::string, std::string> read_weight_map(const fs::path& index) {
+  const std::string where = base::quoted(index.string(), 400);
+  const nlohmann::json file = parse_strictly(base::read_file(index, Checkpoint::kMaxIndexBytes), where);
+  if (!file.is_object() || !file.contains("weight_map") || !file["weight_map"].is_object()) {
+    base::fail(where, "an object with a weight_map", "none");
+  }
+  std::map<std::string, std::string> map;
+  for (const auto& [name, shard] : file["weight_map"].items()) {
+    const std::string entry = fmt::format("{}, tensor {}", where, base::quoted(name));
+    if (!shard.is_string()) base::fail(entry, "the name of a file", "something that is no string");
+    const auto& shard_name = shard.get_ref<const std::string&>();
+    if (!is_plain_name(shard_name)) {
+      base::fail(entry, "the plain name of a file in the same folder", base::quoted(shard_name));
+    }
+    map.emplace(name, shard_name);
+  }
+  if (map.empty()) base::fail(where, "a weight_map that names tensors", "an empty one");
+  return map;
+}
+
+[[noreturn]] void fail_without_parameters(const fs::path& folder) {
+  std::string found = "neither";
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth")) {
+      found = fmt::format("only {}", base::quoted(name));
+    }
+  }
+  const bool pickle = found != "neither";
+  base::fail(base::quoted(folder.string(), 400), "model.safetensors or model.safetensors.index.json", found,
+             pickle ? "save the model in the safetensors format; files that run code when read are not opened" : "");
+}
+
+}  // namespace
+
+Checkpoint Checkpoint::open(const fs::path& folder_or_file) {
+  const std::string where = base::quoted(folder_or_file.string(), 400);
+  Checkpoint checkpoint;
+  std::error_code missing;
+  if (fs::is_directory(folder_or_file, missing)) {
+    checkpoint.folder_ = folder_or_file;
+    const fs::path single = folder_or_file / "model.safetensors",
+                   index = folder_or_file / "model.safetensors.index.json";
+    if (is_file(single)) {
+      checkpoint.add_single(single);
+    } else if (is_file(index)) {
+      checkpoint.add_shards(index);
+    } else {
+      fail_without_parameters(folder_or_file);
+    }
+    return checkpoint;
+  }
+  if (!fs::exists(folder_or_file, missing)) base::fail(where, "a folder or file with a model", "nothing there");
+  if (folder_or_file.extension() == ".gguf") {
+    base::fail(where, "a model in safetensors files", "a GGUF file", "GGUF is not supported yet");
+  }
+  if (folder_or_file.extension() != ".safetensors") {
+    base::fail(where, "a folder or a .safetensors file", "a file of another name");
+  }
+  checkpoint.folder_ = folder_or_file.has_parent_path() ? folder_or_file.parent_path() : fs::path(".");
+  checkpoint.add_single(folder_or_file);
+  return checkpoint;
+}
+
+void Checkpoint::add_single(const fs::path& file) {
+  files_.push_back(SafetensorsFile::open(file));
+  for (const TensorEntry& each : files_[0].entries()) names_.push_back(each.name);
+  std::ranges::sort(names_);
+  file_of_.assign(names_.size(), 0);
+  warnings_ = files_[0].warnings();
+}
+
+void Checkpoint::add_shards(const fs::path& index) {
+  const auto weight_map = read_weight_map(index);
+  std::map<std::string, size_t> places;  // file name -> place in files_
+  for (const auto& [name, shard] : weight_map) {
+    const auto [place, is_new] = places.emplace(shard, files_.size());
+    if (is_new) {
+      if (files_.size() == kMaxShards) {
+        base::fail(base::quoted(index.string(), 400), fmt::format("at most {} files", kMaxShards), "more");
+      }
+      files_.push_back(SafetensorsFile::open(folder_ / shard));
+    }
+    if (!files_[place->second].contains(name)) {
+      base::fail(fmt::format("{}, tensor {}", base::quoted(index.string(), 400), base::quoted(name)),
+                 fmt::format("it in {}", base::quoted(shard)), "no tensor of that name there",
+                 "the index and its files do not belong together");
+    }
+    names_.push_back(name);
+    file_of_.push_back(place->second);
+  }
+  size_t in_files = 0;
+  for (const SafetensorsFile& file : files_) {
+    in_files += file.entries().size();
+    warnings_.insert(warnings_.end(), file.warnings().begin(), file.warnings().end());
+  }
+  if (in_files > names_.size()) {
+    warnings_.push_back(fmt::format("{}: {} tensors of the files are not in the index and are ignored",
+                                    base::quoted(index.string(), 400), in_files - names_.size()));
+  }
+}
+
+const SafetensorsFile* Checkpoint::find(std::string_view name) const {
+  const auto place = std::ranges::lower_bound(names_, name);
+  if (place == names_.end() || *place != name) return nullptr;
+  return &files_[file_of_[static_cast<size_t>(place - names_.begin())]];
+}
+
+tensor::TensorView Checkpoint::view(std::string_view name) const {
+  entry(name);
+  return find(name)->view(name);
+}
+
+const TensorEntry& Checkpoint::entry(std::string_view name) const {
+  const SafetensorsFile* file = find(name);
+  if (file == nullptr) {
+    base::fail(base::quoted(folder_.string(), 400), fmt::format("a tensor {}", base::quoted(name)),
+               fmt::format("{} tensors, none of that name", names_.size()));
+  }
+  return file->entry(name);
+}
+
+std::string Checkpoint::config_json() const {
+  const fs::path path = folder_ / "config.json";
+  if (!is_file(path)) {
+    base::fail(base::quoted(folder_.string(), 400), "config.json beside the parameters", "none",
+               "it says how the model is built and comes with the model");
+  }
+  return base::read_file(path, kMaxConfigBytes);
+}
+
+fs::path Checkpoint::tokenizer_path() const {
+  const fs::path path = folder_ / "tokenizer.json";
+  if (!is_file(path)) {
+    base::fail(base::quoted(folder_.string(), 400), "tokenizer.json beside the parameters", "none",
+               "it comes with the model");
+  }
+  return path;
+}
+
+size_t Checkpoint::total_bytes() const {
+  size_t sum = 0;
+  for (const std::string& name : names_) sum += entry(name).bytes();
+  return sum;
+}
+
+void Checkpoint::release_pages(const tensor::TensorView& view) const {
+  for (const SafetensorsFile& file : files_) file.release_pages(view);
+}
+
+}  // namespace clearhead::format
