@@ -6,10 +6,13 @@
 
 namespace clearhead::capture {
 
-// An observer that keeps copies of what a selection names; heads outside the selection are cut from the head axis.
+// An observer that keeps copies of what a selection names; heads outside the selection are cut from the head axis. Of
+// stages that count kv heads, those are kept that the selected heads read (TraceInfo::kv_heads).
 class Recorder : public Observer {
  public:
-  // trace_info is completed with the layers and heads that are kept; num_kv_heads divides num_heads.
+  // trace_info is completed with version, num_kv_heads and the layers and heads that are kept; num_kv_heads divides
+  // num_heads.
+  // Throws: Error (usage) if it does not, or if the selection names a layer or head that is not there.
   Recorder(Selection selection, TraceInfo trace_info, size_t num_kv_heads);
 
   bool wants(Stage stage, size_t layer) const override;
@@ -20,7 +23,6 @@ class Recorder : public Observer {
 
  private:
   Selection selection_;
-  size_t num_kv_heads_;
   Trace trace_;
 };
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace clearhead::capture {
 
@@ -44,7 +46,7 @@ struct StageInfo {
   Stage stage;
   std::string_view name;
   Place place;
-  std::string_view shape;        // with the words of the glossary: "[batch, seq, d_model]"
+  std::string_view shape;           // with the words of the glossary: "[batch, seq, d_model]"
   std::optional<size_t> head_axis;  // axis that counts heads, if there is one (kv heads for key and value)
   std::string_view formula;
   std::string_view sentence;  // what it is, in plain words
@@ -55,6 +57,9 @@ struct StageInfo {
 std::span<const StageInfo> stages();
 
 const StageInfo& info(Stage stage);
+
+// The words of the stage's shape: "batch", "seq", "kv_heads", "head_dim".
+std::vector<std::string_view> axes(Stage stage);
 
 // Nothing for an unknown name.
 std::optional<Stage> stage_named(std::string_view name);

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "clearhead/capture/selection.h"
 #include "clearhead/capture/stage.h"
 #include "clearhead/tensor/tensor.h"
+
+namespace clearhead::format {
+class SafetensorsFile;
+}
 
 namespace clearhead::capture {
 
@@ -21,44 +28,65 @@ struct TraceToken {
   size_t begin = 0, end = 0;
   bool special = false;
   bool continues_word = false;
+  int64_t type_id = 0;
+
+  bool operator==(const TraceToken&) const = default;
 };
 
 // What a trace says about itself (its __metadata__).
 struct TraceInfo {
-  std::string version;              // of Clearhead
-  std::string model;                // as the user named it
-  std::string text;                 // valid UTF-8; invalid bytes of the input stand as U+FFFD
-  std::vector<TraceToken> tokens;   // [seq]
-  std::string attention;            // the attention configuration, as JSON
-  size_t num_layers = 0;            // of the model
-  size_t num_heads = 0;             // of the model
-  std::vector<size_t> layers;       // recorded layers
-  std::vector<size_t> heads;        // recorded heads, in the order of the head axis
+  std::string version;             // of Clearhead; a new trace has that of this library
+  std::string model;               // as the user named it
+  std::string text;                // valid UTF-8; invalid bytes of the input stand as U+FFFD
+  std::vector<TraceToken> tokens;  // [seq]
+  std::string attention;           // the attention configuration, as JSON
+  size_t num_layers = 0;           // of the model
+  size_t num_heads = 0;            // of the model
+  size_t num_kv_heads = 0;         // of the model; divides num_heads
+  std::vector<size_t> layers;      // recorded layers
+  std::vector<size_t> heads;       // recorded heads, in the order of the head axis
+
+  // The kv heads that the recorded heads read, in the order of the head axis of key and value.
+  std::vector<size_t> kv_heads() const;
+
+  bool operator==(const TraceInfo&) const = default;
 };
 
 // What was seen of one run: tensors by stage and layer. Complete once made; views read it and never see the model.
 class Trace {
  public:
   Trace() = default;
-  explicit Trace(TraceInfo trace_info) : info_(std::move(trace_info)) {}
+  // Without a version or num_kv_heads, trace_info gets this library's version and as many kv heads as heads.
+  explicit Trace(TraceInfo trace_info);
 
   const TraceInfo& info() const { return info_; }
 
   bool has(Stage stage, size_t layer = 0) const;
   // Throws: Error naming the stage if it was not recorded.
   const tensor::Tensor& tensor(Stage stage, size_t layer = 0) const;
+  // Keeps values, in the place of older ones. Throws: Error unless they are F32.
   void add(Stage stage, size_t layer, tensor::Tensor values);
   size_t bytes() const;  // of all tensors
 
-  // Names as in the file: "embedding", "layers.3.weights".
+  // Names as in the file: "embedding", "layers.3.weights". layer counts inside the layers only.
   static std::string tensor_name(Stage stage, size_t layer);
 
-  // A safetensors file; appears whole or not at all. Throws: Error.
+  // Throws: Error, beginning with where, at the first thing that does not fit the rest: a list that is not sorted or
+  // goes past its limit, offsets outside the text, text that is not UTF-8, a tensor whose shape is not that of its
+  // stage with these tokens and heads.
+  void check(std::string_view where) const;
+
+  // A safetensors file; appears whole or not at all. Throws: Error, also if the trace does not pass check.
   void write(const std::filesystem::path& path) const;
   // Everything in the file is checked: names, shapes against the metadata, token list. Throws: Error.
   static Trace read(const std::filesystem::path& path);
+  // The same for bytes that came from elsewhere; where names them in errors.
+  static Trace read(std::vector<std::byte> bytes, const std::string& where);
 
  private:
+  static Trace from_file(const format::SafetensorsFile& file, std::string_view where);
+  void check_tensors(std::string_view where) const;
+
   TraceInfo info_;
   std::map<std::pair<size_t, Stage>, tensor::Tensor> tensors_;
 };
