@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct ToyConfig {
 struct RunOptions {
   bool truncate = false;               // cut to the model's positions instead of refusing
   std::optional<size_t> memory_limit;  // bytes; absent: half of what is free
+  std::function<void(size_t done, size_t total)> progress;  // called when a layer is finished; empty: nobody waits
 };
 
 // A text as the model reads it.

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/apps/cli/common.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "clearhead/apps/cli/console.h"
+#include "clearhead/base/checked.h"
+#include "clearhead/base/error.h"
+#include "clearhead/base/memory.h"
+#include "clearhead/base/parallel.h"
+#include "clearhead/text/word.h"
+
+namespace clearhead::apps {
+namespace {
+
+constexpr size_t kMaxTextBytes = size_t{256} << 20;
+constexpr const char* kDefaultModel = "minilm";
+constexpr const char* kChineseModel = "multilingual-e5-small";
+
+std::string read_standard_input() {
+  std::string text;
+  char block[1 << 16];
+  for (;;) {
+    const ssize_t got = ::read(STDIN_FILENO, block, sizeof block);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) base::fail("standard input", "a text", std::strerror(errno));
+    if (got == 0) return text;
+    text.append(block, static_cast<size_t>(got));
+    if (text.size() > kMaxTextBytes) {
+      base::fail("standard input", fmt::format("at most {} bytes of text", kMaxTextBytes), "more");
+    }
+  }
+}
+
+// The last line break of a file ends its text and is no part of it.
+std::string without_final_line_break(std::string text) {
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  return text;
+}
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = without_final_line_break(text.substr(begin, end - begin));
+    if (!line.empty()) lines.push_back(std::move(line));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+views::Style OutputFlags::apply() const {
+  if (threads > 0) base::set_num_threads(threads);
+  views::Style style = detect_style();
+  if (no_color) style.colors = views::Colors::none;
+  style.ascii = ascii;
+  if (!language.empty()) style.language = parse_language(language);
+  return style;
+}
+
+std::vector<std::string> TextFlags::texts() const {
+  if (text && file) base::refuse("command line", "a text or --file", "both");
+  if (!text && !file) base::refuse("command line", "a text, --file FILE, or - for standard input", "none of them");
+  std::string content;
+  if (file && *file != "-") {
+    content = without_final_line_break(base::read_file(*file, kMaxTextBytes));
+  } else if (file || *text == "-") {
+    content = without_final_line_break(read_standard_input());
+  } else {
+    content = *text;
+  }
+  if (!lines) return {std::move(content)};
+  std::vector<std::string> all = split_lines(content);
+  if (all.empty()) base::refuse("text", "at least one line that is not empty", "none");
+  return all;
+}
+
+engine::RunOptions TextFlags::run_options() const {
+  engine::RunOptions options;
+  options.truncate = truncate;
+  if (!memory_limit.empty()) options.memory_limit = parse_bytes(memory_limit, "--memory-limit");
+  return options;
+}
+
+void add_output_flags(CLI::App& command, OutputFlags& flags) {
+  command.add_flag("--json", flags.json, "one JSON document instead of a picture");
+  command.add_option("--threads", flags.threads, "threads to use (default: all that this process may use)")
+      ->check(CLI::Range(size_t{1}, size_t{1024}))
+      ->type_name("N");
+  command.add_flag("--ascii", flags.ascii, "draw with ASCII characters only");
+  command.add_flag("--no-color", flags.no_color, "no colours (also: NO_COLOR in the environment)");
+  command.add_option("--lang", flags.language, "language of the explanations: en or zh (default: of the locale)")
+      ->type_name("LANG");
+}
+
+void add_model_flag(CLI::App& command, std::string& model) {
+  command.add_option("--model", model, "a name from `clearhead models`, a folder, a .safetensors file, or org/name in the Hugging Face cache")
+      ->type_name("M");
+}
+
+void add_text_flags(CLI::App& command, TextFlags& flags) {
+  command.add_option("text", flags.text, "the text to read; - for standard input")->type_name("TEXT");
+  command.add_option("--file", flags.file, "read the text from a file")->type_name("FILE");
+  command.add_flag("--lines", flags.lines, "every line is a text of its own");
+  command.add_flag("--truncate", flags.truncate, "cut a text that is longer than the model's positions, and say so");
+  command.add_option("--memory-limit", flags.memory_limit, "refuse a run that would keep more (default: half of what is free)")
+      ->type_name("BYTES");
+  add_model_flag(command, flags.model);
+}
+
+std::string model_or_default(const std::string& model) {
+  if (!model.empty()) return model;
+  note(fmt::format("model {} (choose another with --model)", kDefaultModel));
+  return kDefaultModel;
+}
+
+void report_tokenization(const engine::Session& session, const engine::TokenizedText& tokens) {
+  if (tokens.cut > 0) {
+    note(fmt::format("the text has {} tokens more than the {} positions of {}; they were cut (--truncate)", tokens.cut,
+                     session.config().context_len, session.name()));
+  }
+  if (tokens.unknown_count == 0) return;
+  std::string line = fmt::format("{} has no piece for {} of {} tokens; they read as unknown", session.name(),
+                                 tokens.unknown_count, tokens.tokens.size());
+  if (text::has_han(tokens.text)) line += fmt::format("; {} knows Chinese (see `clearhead models`)", kChineseModel);
+  note(line);
+}
+
+size_t parse_bytes(const std::string& text, const std::string& flag) {
+  size_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view suffix(rest, static_cast<size_t>(text.data() + text.size() - rest));
+  size_t unit = 0;
+  if (suffix.empty()) unit = 1;
+  if (suffix == "K" || suffix == "k") unit = size_t{1} << 10;
+  if (suffix == "M" || suffix == "m") unit = size_t{1} << 20;
+  if (suffix == "G" || suffix == "g") unit = size_t{1} << 30;
+  const auto bytes = base::checked_multiply(value, unit);
+  if (error != std::errc() || unit == 0 || !bytes) {
+    base::refuse(flag, "a number of bytes such as 800000000, 512M or 2G", base::quoted(text));
+  }
+  return *bytes;
+}
+
+size_t find_token(const std::vector<capture::TraceToken>& tokens, const std::string& name) {
+  if (name.size() > 1 && name[0] == '#') {
+    size_t index = 0;
+    const auto [rest, error] = std::from_chars(name.data() + 1, name.data() + name.size(), index);
+    if (error == std::errc() && rest == name.data() + name.size() && index < tokens.size()) return index;
+    base::refuse("--from", fmt::format("#0 to #{}", tokens.size() - 1), base::quoted(name));
+  }
+  std::vector<std::string> places;
+  size_t found = 0;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].text != name && tokens[i].piece != name) continue;
+    found = i;
+    places.push_back(fmt::format("#{}", i));
+  }
+  if (places.size() == 1) return found;
+  if (places.size() > 1) {
+    base::refuse("--from", "one token", fmt::format("{} times {}", places.size(), base::quoted(name)),
+                 fmt::format("name one of {}", fmt::join(places, ", ")));
+  }
+  std::vector<std::string> known;
+  for (const auto& token : tokens) known.push_back(base::quoted(token.text, 24));
+  if (known.size() > 24) {
+    known.resize(24);
+    known.push_back("...");
+  }
+  base::refuse("--from", fmt::format("one of the tokens {}", fmt::join(known, " ")), base::quoted(name));
+}
+
+void for_each_text(const TextFlags& flags, bool json, const std::function<std::string(const std::string&)>& work) {
+  const std::vector<std::string> texts = flags.texts();
+  if (!flags.lines) {
+    std::string result = work(texts.front());
+    if (!result.ends_with('\n')) result += '\n';
+    return write_output(result);
+  }
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const char* before = json ? (i == 0 ? "[" : ",\n") : (i == 0 ? "" : "\n");
+    std::string result = work(texts[i]);
+    if (json) {
+      while (result.ends_with('\n')) result.pop_back();
+    } else if (!result.ends_with('\n')) {
+      result += '\n';
+    }
+    write_output(before + result);
+  }
+  if (json) write_output("]\n");
+}
+
+}  // namespace clearhead::apps

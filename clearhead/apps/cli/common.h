@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clearhead/engine/session.h"
+#include "clearhead/views/terminal.h"
+
+namespace CLI {
+class App;
+}
+
+namespace clearhead::apps {
+
+// Flags that every command has.
+struct OutputFlags {
+  bool json = false;
+  bool ascii = false;
+  bool no_color = false;
+  std::string language;  // empty: of the locale
+  size_t threads = 0;    // 0: all that the process may use
+
+  // Reads the flags into a style; sets the size of the thread pool.
+  views::Style apply() const;
+};
+
+// Flags of the commands that read a text.
+struct TextFlags {
+  std::optional<std::string> text;  // "-": standard input
+  std::optional<std::string> file;
+  bool lines = false;
+  bool truncate = false;
+  std::string memory_limit;  // bytes, or with a suffix K, M, G; empty: half of what is free
+  std::string model;         // empty: chosen by the text
+
+  // All texts to work on: one, or one per line with --lines. Throws: Error.
+  std::vector<std::string> texts() const;
+  engine::RunOptions run_options() const;
+};
+
+void add_output_flags(CLI::App& command, OutputFlags& flags);
+void add_text_flags(CLI::App& command, TextFlags& flags);
+void add_model_flag(CLI::App& command, std::string& model);
+
+// The name of the model to open; says on standard error which one was chosen if the user named none.
+std::string model_or_default(const std::string& model);
+
+// Says on standard error what the reader should know about a tokenised text: unknown pieces, what was cut.
+void report_tokenization(const engine::Session& session, const engine::TokenizedText& tokens);
+
+// "512M" -> 536870912. Throws: Error (usage) naming the flag.
+size_t parse_bytes(const std::string& text, const std::string& flag);
+
+// Token of the text named by its text ("sat") or by "#INDEX". Throws: Error (usage) if there is none or more than one.
+size_t find_token(const std::vector<capture::TraceToken>& tokens, const std::string& name);
+
+// Runs work for each text of flags and writes what it returns: as one JSON document (an array with --lines) or one
+// picture after the other.
+void for_each_text(const TextFlags& flags, bool json, const std::function<std::string(const std::string&)>& work);
+
+}  // namespace clearhead::apps

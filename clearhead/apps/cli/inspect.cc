@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "clearhead/apps/cli/commands.h"
+#include "clearhead/apps/cli/common.h"
+#include "clearhead/apps/cli/console.h"
+#include "clearhead/apps/cli/watch.h"
+#include "clearhead/format/checkpoint.h"
+#include "clearhead/format/known_models.h"
+#include "clearhead/format/safetensors.h"
+
+namespace clearhead::apps {
+namespace {
+
+struct Flags {
+  OutputFlags output;
+  std::string model;
+  size_t tokens = 128;
+  bool all = false;
+};
+
+// What there is to say about a model.
+struct Inspection {
+  std::string name, path;
+  model::ModelConfig config;
+  std::vector<format::TensorEntry> tensors;
+  std::vector<size_t> not_finite;  // [tensors] NaN and infinite values
+  std::vector<std::string> warnings;
+  size_t tensor_bytes = 0, parameters = 0;
+  size_t tokens = 0, run_bytes = 0;  // of a run that keeps weights and row sums
+};
+
+size_t bad_values(const tensor::TensorView& view) {
+  const format::NonFinite bad = format::count_non_finite(view);
+  return bad.nans + bad.infinities;
+}
+
+Inspection inspect(const Flags& flags) {
+  const engine::Session session = open_session(flags.model);
+  const format::ResolvedModel found = format::resolve_model(flags.model);
+  const format::Checkpoint checkpoint = format::Checkpoint::open(found.path);
+  Inspection result;
+  result.name = session.name();
+  result.path = found.path.string();
+  result.config = session.config();
+  result.warnings = checkpoint.warnings();
+  result.tensor_bytes = checkpoint.total_bytes();
+  const Progress progress("looking for values that are no numbers");
+  for (const std::string& name : checkpoint.names()) {
+    const format::TensorEntry& entry = checkpoint.entry(name);
+    result.tensors.push_back(entry);
+    result.parameters += entry.shape.elements();
+    result.not_finite.push_back(entry.dtype ? bad_values(checkpoint.view(name)) : 0);
+  }
+  capture::Selection selection;
+  selection.stages = {capture::Stage::weights, capture::Stage::row_reference, capture::Stage::row_sum};
+  result.tokens = flags.tokens;
+  result.run_bytes = session.memory_estimate(flags.tokens, selection);
+  return result;
+}
+
+nlohmann::ordered_json architecture_json(const model::ModelConfig& config) {
+  nlohmann::ordered_json row;
+  row["family"] = config.family;
+  row["num_layers"] = config.num_layers;
+  row["num_heads"] = config.attention.num_heads;
+  row["num_kv_heads"] = config.attention.num_kv_heads;
+  row["head_dim"] = config.attention.head_dim;
+  row["d_model"] = config.d_model;
+  row["d_ff"] = config.d_ff;
+  row["vocab_size"] = config.vocab_size;
+  row["context_len"] = config.context_len;
+  row["attention"] = nlohmann::ordered_json::parse(config.attention.json());
+  return row;
+}
+
+std::string inspection_json(const Inspection& result) {
+  nlohmann::ordered_json document;
+  document["model"] = result.name;
+  document["path"] = result.path;
+  document["architecture"] = architecture_json(result.config);
+  document["parameters"] = result.parameters;
+  document["bytes"] = result.tensor_bytes;
+  nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < result.tensors.size(); ++i) {
+    const auto& entry = result.tensors[i];
+    const auto sizes = entry.shape.sizes();
+    tensors.push_back({{"name", entry.name},
+                       {"dtype", entry.dtype_name},
+                       {"shape", std::vector<size_t>(sizes.begin(), sizes.end())},
+                       {"bytes", entry.end - entry.begin},
+                       {"not_finite", result.not_finite[i]}});
+  }
+  document["tensors"] = std::move(tensors);
+  document["warnings"] = result.warnings;
+  document["run"] = {{"tokens", result.tokens}, {"bytes", result.run_bytes}};
+  return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+double megabytes(size_t bytes) { return double(bytes) / 1e6; }
+
+// Bytes of each element type.
+std::string types_line(const Inspection& result) {
+  std::map<std::string, size_t> bytes_of;
+  for (const auto& entry : result.tensors) bytes_of[entry.dtype_name] += entry.end - entry.begin;
+  std::string line;
+  for (const auto& [name, bytes] : bytes_of) line += fmt::format("{}{} {:.1f} MB", line.empty() ? "" : ", ", name, megabytes(bytes));
+  return line;
+}
+
+std::string tensor_table(const Inspection& result, bool all, const views::Style& style) {
+  constexpr size_t kShort = 24;
+  std::string table;
+  for (size_t i = 0; i < result.tensors.size(); ++i) {
+    if (!all && i == kShort) return table + fmt::format("  ... {} more (--all)\n", result.tensors.size() - kShort);
+    const auto& entry = result.tensors[i];
+    const std::string bad = result.not_finite[i] > 0 ? fmt::format("  {} values are no numbers", result.not_finite[i]) : "";
+    table += fmt::format("  {:<5} {:<16} {:>9.3f} MB  {}{}\n", entry.dtype_name, entry.shape.text(),
+                         megabytes(entry.end - entry.begin), views::printable(entry.name, style), bad);
+  }
+  return table;
+}
+
+std::string inspection_page(const Inspection& result, bool all, const views::Style& style) {
+  const auto& config = result.config;
+  std::string page = fmt::format("{}  ({})\n\n", views::printable(result.name, style), views::printable(result.path, style));
+  page += fmt::format("  family       {}\n", config.family);
+  page += fmt::format("  layers       {}\n", config.num_layers);
+  page += fmt::format("  heads        {} of {} dimensions, {} kv heads\n", config.attention.num_heads, config.attention.head_dim,
+                      config.attention.num_kv_heads);
+  page += fmt::format("  d_model      {}, d_ff {}\n", config.d_model, config.d_ff);
+  page += fmt::format("  vocabulary   {}, positions {}\n", config.vocab_size, config.context_len);
+  page += fmt::format("  parameters   {:.1f} million in {} tensors: {}\n", double(result.parameters) / 1e6, result.tensors.size(),
+                      types_line(result));
+  page += fmt::format("  a run of {} tokens keeps {:.1f} MB with all weights\n\n", result.tokens, megabytes(result.run_bytes));
+  page += tensor_table(result, all, style);
+  for (const std::string& warning : result.warnings) page += fmt::format("  warning: {}\n", views::printable(warning, style));
+  return page;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& program, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& command = *program.add_subcommand("inspect", "Show a model's architecture, tensors, types and memory");
+  command.add_option("model", flags->model, "a name from `clearhead models`, a folder, a file, or org/name")
+      ->required()
+      ->type_name("M");
+  command.add_option("--tokens", flags->tokens, "state the memory of a run of N tokens (default 128)")
+      ->check(CLI::Range(size_t{1}, size_t{1} << 40))
+      ->type_name("N");
+  command.add_flag("--all", flags->all, "list every tensor");
+  add_output_flags(command, flags->output);
+  command.callback([flags, &action] {
+    action = [flags] {
+      const views::Style style = flags->output.apply();
+      const Inspection result = inspect(*flags);
+      write_output(flags->output.json ? inspection_json(result) + "\n" : inspection_page(result, flags->all, style));
+    };
+  });
+}
+
+}  // namespace clearhead::apps

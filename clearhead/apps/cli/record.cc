@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "clearhead/apps/cli/commands.h"
+#include "clearhead/apps/cli/common.h"
+#include "clearhead/apps/cli/console.h"
+#include "clearhead/apps/cli/watch.h"
+#include "clearhead/base/error.h"
+
+namespace clearhead::apps {
+namespace {
+
+struct Flags {
+  TextFlags text;
+  OutputFlags output;
+  std::string stages = "all", layers, heads, path;
+};
+
+std::string stage_names() {
+  std::string names = "Stages:";
+  for (const auto& row : capture::stages()) names += fmt::format(" {}", row.name);
+  return names;
+}
+
+void run(const Flags& flags) {
+  flags.output.apply();
+  if (flags.text.lines) base::refuse("record", "one text a trace", "--lines");
+  capture::Selection selection;
+  selection.stages = capture::parse_stages(flags.stages);
+  const std::string text = flags.text.texts().front();
+  const engine::Session session = open_session(flags.text.model);
+  const auto& config = session.config();
+  if (!flags.layers.empty()) selection.layers = capture::parse_index_set(flags.layers, "--layers", config.num_layers);
+  if (!flags.heads.empty()) {
+    selection.heads = capture::parse_index_set(flags.heads, "--heads", config.attention.num_heads);
+  }
+  const capture::Trace trace = watch(session, text, selection, flags.text);
+  trace.write(flags.path);
+  note(fmt::format("{}: {} tokens, {} bytes of tensors", base::quoted(flags.path), trace.info().tokens.size(), trace.bytes()));
+}
+
+}  // namespace
+
+void add_record(CLI::App& program, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& command = *program.add_subcommand("record", "Write what was seen to a trace, a safetensors file");
+  command.footer(stage_names());
+  add_text_flags(command, flags->text);
+  command.add_option("--stages", flags->stages, "stages to keep, separated by commas (default: all)")->type_name("A,B");
+  command.add_option("--layers", flags->layers, "layers to keep, such as 0-3,5 (default: all)")->type_name("SET");
+  command.add_option("--heads", flags->heads, "heads to keep, such as 1,5 (default: all)")->type_name("SET");
+  command.add_option("--output", flags->path, "the file to write")->required()->type_name("FILE");
+  add_output_flags(command, flags->output);
+  command.callback([flags, &action] { action = [flags] { run(*flags); }; });
+}
+
+}  // namespace clearhead::apps

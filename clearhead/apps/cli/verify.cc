@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/engine/verify.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "clearhead/apps/cli/commands.h"
+#include "clearhead/apps/cli/common.h"
+#include "clearhead/apps/cli/console.h"
+#include "clearhead/apps/cli/watch.h"
+#include "clearhead/base/error.h"
+
+namespace clearhead::apps {
+namespace {
+
+struct Flags {
+  TextFlags text;
+  OutputFlags output;
+  bool end_to_end = false;
+};
+
+bool is_trace_file(const TextFlags& flags) {
+  return flags.text && flags.text->ends_with(".safetensors") && std::filesystem::exists(*flags.text);
+}
+
+std::string place_of(const engine::StageCheck& check) {
+  return check.skipped ? std::string() : fmt::format("[{}]", fmt::join(check.at, ", "));
+}
+
+nlohmann::ordered_json number_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+}
+
+std::string report_json(const engine::VerifyReport& report) {
+  nlohmann::ordered_json stages = nlohmann::ordered_json::array();
+  for (const auto& check : report.stages) {
+    const capture::StageInfo& stage = capture::info(check.stage);
+    nlohmann::ordered_json row;
+    row["stage"] = stage.name;
+    row["layer"] = stage.place == capture::Place::in_layer ? nlohmann::ordered_json(check.layer) : nullptr;
+    row["max_abs"] = check.skipped ? nullptr : number_or_null(check.max_abs);
+    row["tolerance"] = check.skipped ? nullptr : number_or_null(check.tolerance);
+    row["at"] = check.at;
+    row["skipped"] = check.skipped;
+    stages.push_back(std::move(row));
+  }
+  nlohmann::ordered_json document;
+  document["stages"] = std::move(stages);
+  document["ok"] = report.ok;
+  return document.dump();
+}
+
+// The worst layer of each stage, a row each.
+std::vector<engine::StageCheck> worst_per_stage(const engine::VerifyReport& report) {
+  std::vector<engine::StageCheck> rows;
+  for (const auto& check : report.stages) {
+    auto same = std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.stage == check.stage; });
+    if (same == rows.end()) {
+      rows.push_back(check);
+    } else if (!check.skipped && (same->skipped || check.worst_share > same->worst_share)) {
+      *same = check;
+    }
+  }
+  std::ranges::sort(rows, {}, &engine::StageCheck::stage);
+  return rows;
+}
+
+std::string report_table(const engine::VerifyReport& report) {
+  std::string table = fmt::format("{:<24}{:>6}  {:>12}  {:>12}  {:>7}  {}\n", "stage", "layer", "difference", "tolerance",
+                                  "share", "at");
+  size_t checked = 0;
+  for (const auto& check : worst_per_stage(report)) {
+    const capture::StageInfo& stage = capture::info(check.stage);
+    const bool in_layer = stage.place == capture::Place::in_layer;
+    const std::string layer = in_layer ? std::to_string(check.layer) : "-";
+    if (check.skipped) {
+      table += fmt::format("{:<24}{:>6}  skipped: what it is computed from was not recorded\n", stage.name, layer);
+      continue;
+    }
+    table += fmt::format("{:<24}{:>6}  {:>12.3g}  {:>12.3g}  {:>5.1f} %  {}{}\n", stage.name, layer, check.max_abs,
+                         check.tolerance, 100 * check.worst_share, place_of(check),
+                         check.worst_share > 1 ? "  OVER" : "");
+  }
+  for (const auto& check : report.stages) checked += check.skipped ? 0 : 1;
+  table += fmt::format("\n{} stages of all layers recomputed in double by the plain reference; each row shows its worst layer: {}\n",
+                       checked, report.ok ? "ok" : "NOT ok");
+  return table;
+}
+
+// What to check: a trace from a file, or a run of the text with every stage recorded.
+struct Subject {
+  engine::Session session;
+  capture::Trace trace;
+};
+
+Subject subject_of(const Flags& flags) {
+  if (is_trace_file(flags.text)) {
+    capture::Trace trace = capture::Trace::read(*flags.text.text);
+    engine::Session session = open_session(flags.text.model.empty() ? trace.info().model : flags.text.model);
+    return {std::move(session), std::move(trace)};
+  }
+  if (flags.text.lines) base::refuse("verify", "one text", "--lines");
+  const std::string text = flags.text.texts().front();
+  engine::Session session = open_session(flags.text.model);
+  capture::Selection selection;
+  selection.stages = capture::parse_stages("all");
+  capture::Trace trace = watch(session, text, selection, flags.text);
+  return {std::move(session), std::move(trace)};
+}
+
+void run(const Flags& flags) {
+  flags.output.apply();
+  const Subject subject = subject_of(flags);
+  const engine::VerifyReport report = [&] {
+    const Progress progress("recomputing in double");
+    return flags.end_to_end ? engine::verify_end_to_end(subject.session, subject.trace)
+                            : engine::verify(subject.session, subject.trace);
+  }();
+  write_output(flags.output.json ? report_json(report) + "\n" : report_table(report));
+  if (!report.ok) base::fail("verify", "every stage within its tolerance", "a stage over it, or nothing to check");
+}
+
+}  // namespace
+
+void add_verify(CLI::App& program, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& command = *program.add_subcommand("verify", "Recompute every stage in double and show the largest difference");
+  command.footer("TEXT may also be a trace.safetensors that `clearhead record` wrote. Exit code 1 if a stage is over its tolerance.");
+  add_text_flags(command, flags->text);
+  command.add_flag("--end-to-end", flags->end_to_end,
+                   "recompute from the token ids instead of from the recorded inputs of each stage");
+  add_output_flags(command, flags->output);
+  command.callback([flags, &action] { action = [flags] { run(*flags); }; });
+}
+
+}  // namespace clearhead::apps

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "clearhead/base/error.h"
+#include "clearhead/base/utf8.h"
+#include "clearhead/views/attention_map.h"
+#include "clearhead/views/lesson.h"
+#include "clearhead/views/lesson_builder.h"
+#include "clearhead/views/lesson_texts.h"
+#include "clearhead/views/pen.h"
+#include "clearhead/views/wrap.h"
+
+namespace clearhead::views {
+namespace {
+
+constexpr size_t kIndent = 6, kLabel = 14, kBar = 28, kMaxRows = 24;
+constexpr Rgb kPositive{86, 180, 233}, kNegative{235, 120, 50};
+
+// Draws the pictures of one lesson.
+class LessonDrawer {
+ public:
+  LessonDrawer(const capture::Trace& trace, const Style& style) : trace_(trace), pen_(style), texts_(style.language) {}
+
+  std::string step(const LessonStep& step, size_t place, size_t count) const {
+    std::string page = heading(step, place, count);
+    for (const std::string& line : wrap(step.plain, text_width(), pen_.style())) page += indent() + line + "\n";
+    page += "\n" + facts(step);
+    const std::string picture = std::visit([&](const auto& data) { return draw(data); }, step.picture);
+    if (!picture.empty()) page += "\n" + picture;
+    return page + numbers(step) + "\n";
+  }
+
+  std::string ending() const {
+    std::string page;
+    for (const std::string& line : wrap(texts_.text("end"), text_width(), pen_.style())) {
+      page += indent() + ink(line, Ink::dim) + "\n";
+    }
+    return page;
+  }
+
+ private:
+  std::string ink(std::string_view text, Ink what) const { return pen_.write(text, what).str(); }
+  static std::string indent() { return std::string(kIndent, ' '); }
+  size_t text_width() const { return std::min<size_t>(pen_.style().width, 100) - kIndent - 1; }
+
+  std::string heading(const LessonStep& step, size_t place, size_t count) const {
+    const std::string number = fmt::format("{:>2}/{}", place + 1, count);
+    return pen_.line(std::min<size_t>(pen_.style().width, 100)).str() + "\n" + ink(number, Ink::dim) + " " +
+           ink(printable(step.title, pen_.style()), Ink::title) + "  " + ink(step.name, Ink::dim) + "\n\n";
+  }
+
+  std::string fact(std::string_view name, std::string_view text) const {
+    const std::string label = fit(texts_.text(name), kLabel, pen_.style());
+    return indent() + ink(label, Ink::dim) + printable(text, pen_.style()) + "\n";
+  }
+
+  std::string facts(const LessonStep& step) const {
+    std::string page;
+    if (!step.formula.empty()) page += fact("formula", step.formula);
+    for (const std::string& shape : step.shapes) page += fact("shapes", shape);
+    return page;
+  }
+
+  std::string numbers(const LessonStep& step) const {
+    std::string line;
+    for (const LessonNumber& number : step.numbers) {
+      if (number.in_picture) continue;
+      line += fmt::format("{}{} = {}", line.empty() ? "" : "   ", number.label, short_number(number.value));
+    }
+    if (line.empty()) return "";
+    std::string page;
+    for (const std::string& part : wrap(line, text_width() - kLabel, pen_.style())) {
+      const std::string label = page.empty() ? fit(texts_.text("numbers"), kLabel, pen_.style()) : std::string(kLabel, ' ');
+      page += indent() + ink(label, Ink::dim) + part + "\n";
+    }
+    return page;
+  }
+
+  std::string token_label(size_t token, size_t columns) const {
+    return fit(trace_.info().tokens[token].text, columns, pen_.style());
+  }
+
+  // One character per group of values: its height says where the value of the group that is farthest from zero lies.
+  std::string strip(const std::vector<float>& values, size_t columns) const {
+    const size_t count = std::min(columns, values.size());
+    const auto [lowest, highest] = std::ranges::minmax_element(values);
+    const double range = std::max(1e-30, double(*highest) - *lowest);
+    std::string line;
+    for (size_t i = 0; i < count; ++i) {
+      float value = 0;
+      for (size_t k = i * values.size() / count; k < (i + 1) * values.size() / count; ++k) {
+        if (std::abs(values[k]) > std::abs(value)) value = values[k];
+      }
+      const auto level = std::min<size_t>(7, static_cast<size_t>((value - *lowest) / range * 8));
+      std::string mark(1, ".:-=+*#@"[level]);
+      if (!pen_.style().ascii) {
+        mark.clear();
+        base::append_utf8(mark, static_cast<char32_t>(0x2581 + level));
+      }
+      line += pen_.paint(mark, value < 0 ? kNegative : kPositive, {}).str();
+    }
+    return line + ink(fmt::format("  {} .. {}", short_number(*lowest), short_number(*highest)), Ink::dim);
+  }
+
+  std::string draw(std::monostate) const { return ""; }
+
+  std::string draw(const TokenTable&) const {
+    std::string page;
+    const std::string table = draw_tokens(trace_.info().tokens, pen_.style());
+    for (size_t begin = 0; begin < table.size();) {
+      const size_t end = std::min(table.find('\n', begin), table.size());
+      page += "    " + table.substr(begin, end - begin) + "\n";
+      begin = end + 1;
+    }
+    return page;
+  }
+
+  std::string draw(const VectorStrip& picture) const {
+    return indent() + strip(picture.values, text_width() - kLabel) + "\n";
+  }
+
+  std::string draw(const StripList& picture) const {
+    std::string page;
+    for (size_t i = 0; i < picture.strips.size(); ++i) {
+      const std::string label = fmt::format("{} {}", texts_.text("head_word"), picture.labels[i]);
+      page += indent() + ink(fit(label, kLabel, pen_.style()), Ink::dim) + strip(picture.strips[i], text_width() - kLabel - 24) + "\n";
+    }
+    return page;
+  }
+
+  std::string draw(const BarList& picture) const {
+    double largest = 1e-30, smallest = 0;
+    for (double length : picture.lengths) {
+      largest = std::max(largest, length);
+      smallest = std::min(smallest, length);
+    }
+    std::string page;
+    const size_t rows = std::min(picture.values.size(), kMaxRows);
+    for (size_t i = 0; i < rows; ++i) {
+      const std::string label = picture.tokens.empty() ? fit(fmt::format("{} {}", texts_.text("head_word"), i), kLabel, pen_.style())
+                                                       : token_label(picture.tokens[i], kLabel);
+      const double fraction = (picture.lengths[i] - smallest) / (largest - smallest);
+      page += indent() + label + " " + pen_.bar(fraction, kBar).str() + fmt::format("  {:>9}\n", short_number(picture.values[i]));
+    }
+    if (rows < picture.values.size()) {
+      page += indent() + ink(fmt::format("{} {} {}", pen_.ellipsis(), picture.values.size() - rows, texts_.text("more")), Ink::dim) + "\n";
+    }
+    return page;
+  }
+
+  std::string draw(const HeadRows& picture) const {
+    std::string page;
+    const auto& weights = trace_.tensor(capture::Stage::weights, picture.layer);
+    const size_t heads = weights.shape()[1], seq = weights.shape()[3];
+    for (size_t head = 0; head < heads; ++head) {
+      const auto row = weights.as<float>().subspan((head * seq + picture.query) * seq, seq);
+      const size_t key = strongest_key(trace_, picture.layer, head, picture.query);
+      const std::string label = fit(fmt::format("{} {}", texts_.text("head_word"), head), kLabel, pen_.style());
+      page += indent() + ink(label, Ink::dim) + token_label(key, kLabel) + " " + pen_.bar(row[key], kBar).str() +
+              fmt::format("  {:>9}\n", short_number(row[key]));
+    }
+    return page;
+  }
+
+  std::string draw(const WeightMap& picture) const {
+    const MapOptions options;
+    return draw_map(attention_map(trace_, picture.layer, picture.head, options), options, pen_.style());
+  }
+
+  const capture::Trace& trace_;
+  Pen pen_;
+  LessonTexts texts_;
+};
+
+}  // namespace
+
+std::string draw_lesson(const capture::Trace& trace, const std::vector<LessonStep>& steps, std::string_view only,
+                        const Style& style) {
+  const LessonDrawer drawer(trace, style);
+  std::string page;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    names.push_back(steps[i].name);
+    if (only.empty() || steps[i].name == only) page += drawer.step(steps[i], i, steps.size());
+  }
+  if (page.empty()) base::refuse("--step", fmt::format("one of {}", fmt::join(names, ", ")), base::quoted(only));
+  return page + drawer.ending();
+}
+
+}  // namespace clearhead::views
