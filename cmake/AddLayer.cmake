@@ -13,8 +13,10 @@ function(add_layer name)
   add_library(${target} STATIC ${sources} ${headers})
   add_library(Clearhead::${name} ALIAS ${target})
   list(TRANSFORM LAYER_DEPENDS PREPEND clearhead_ OUTPUT_VARIABLE layers)
-  target_link_libraries(${target} PUBLIC ${layers} ${LAYER_LIBRARIES} PRIVATE clearhead_flags)
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+  target_link_libraries(${target} PUBLIC ${layers} ${LAYER_LIBRARIES}
+                                  PRIVATE $<BUILD_INTERFACE:clearhead_flags>)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   install(TARGETS ${target} EXPORT ClearheadTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -12,5 +12,6 @@ if(CLEARHEAD_SANITIZE)
   target_compile_options(clearhead_flags INTERFACE -fsanitize=${CLEARHEAD_SANITIZE} -fno-omit-frame-pointer
                                                    -fno-sanitize-recover=all)
   target_link_options(clearhead_flags INTERFACE -fsanitize=${CLEARHEAD_SANITIZE})
+  set(is_program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
+  target_sources(clearhead_flags INTERFACE $<${is_program}:${PROJECT_SOURCE_DIR}/cmake/sanitizer_options.cc>)
 endif()
-install(TARGETS clearhead_flags EXPORT ClearheadTargets)

@@ -1,13 +1,20 @@
-# Packages of others, all from the system (scripts/setup.sh installs them).
-find_package(OpenMP REQUIRED)
-find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
-find_package(nlohmann_json REQUIRED)
-find_package(simdjson REQUIRED)
-find_package(CLI11 REQUIRED)
+# Packages of others, all from the system (scripts/setup.sh installs them). What the libraries themselves need is looked
+# for again by a program that uses the installed libraries (ClearheadConfig.cmake.in), hence the two lists.
+set(CLEARHEAD_PACKAGES OpenMP fmt spdlog nlohmann_json simdjson)
+set(CLEARHEAD_MODULES hwy:libhwy utf8proc:libutf8proc)  # target PkgConfig::NAME : name of the .pc file
+
+foreach(package ${CLEARHEAD_PACKAGES})
+  find_package(${package} REQUIRED)
+endforeach()
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
-pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
+foreach(module ${CLEARHEAD_MODULES})
+  string(REPLACE ":" ";" module ${module})
+  list(GET module 0 name)
+  list(GET module 1 file)
+  pkg_check_modules(${name} REQUIRED IMPORTED_TARGET ${file})
+endforeach()
+
+find_package(CLI11 REQUIRED)
 if(CLEARHEAD_BUILD_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
