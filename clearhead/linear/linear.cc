@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/linear/linear.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "clearhead/base/parallel.h"
+#include "clearhead/kernels/tile.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "clearhead/linear/linear.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "clearhead/kernels/elementary-inl.h"
+#include "clearhead/kernels/tile-inl.h"
+#include "clearhead/kernels/virtual_lanes-inl.h"
+
+#ifndef CLEARHEAD_LINEAR_LINEAR_BLOCK
+#define CLEARHEAD_LINEAR_LINEAR_BLOCK
+namespace clearhead::linear {
+namespace {
+
+constexpr size_t kMostRows = 96;  // of a block; a whole number of tiles on every target
+
+// The part of the product that one thread computes at a time.
+struct Block {
+  const float* input;     // [rows, in]
+  const float* panels;    // [num_panels, in, 16]
+  const float* bias;      // [columns] or null
+  const float* residual;  // [rows, columns] or null
+  float* output;          // [rows, columns]
+  size_t rows;            // at most kMostRows
+  size_t columns;         // at most 16 * num_panels
+  size_t in_features;
+  size_t out_features;  // floats from row to row of output and residual
+  Activation activation;
+};
+
+}  // namespace
+}  // namespace clearhead::linear
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace clearhead::linear {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace simd = kernels::HWY_NAMESPACE;
+using simd::FloatTag;
+using simd::FloatVec;
+
+template <Activation kActivation>
+HWY_INLINE FloatVec activate(FloatVec x) {
+  if constexpr (kActivation == Activation::gelu) return simd::gelu(FloatTag(), x);
+  if constexpr (kActivation == Activation::gelu_tanh) return simd::gelu_tanh(FloatTag(), x);
+  if constexpr (kActivation == Activation::silu) return simd::silu(FloatTag(), x);
+  if constexpr (kActivation == Activation::relu) return simd::relu(FloatTag(), x);
+  return x;
+}
+
+// Bias, activation and residual on columns [first, first + count) of every row; dots [rows, dot_stride] holds the
+// products.
+template <Activation kActivation>
+void finish(const Block& b, size_t first, size_t count, const float* dots, size_t dot_stride) {
+  for (size_t row = 0; row < b.rows; ++row) {
+    const float* dot = dots + row * dot_stride;
+    float* output = b.output + row * b.out_features + first;
+    const float* residual = b.residual == nullptr ? nullptr : b.residual + row * b.out_features + first;
+    const auto act = [](FloatVec x) HWY_ATTR { return activate<kActivation>(x); };
+    const auto act_bias = [](FloatVec x, FloatVec bias) HWY_ATTR { return activate<kActivation>(hn::Add(x, bias)); };
+    if (b.bias != nullptr) {
+      if (residual != nullptr)
+        simd::map_elements(
+            output, count,
+            [&](FloatVec x, FloatVec bias, FloatVec r) HWY_ATTR { return hn::Add(act_bias(x, bias), r); }, dot,
+            b.bias + first, residual);
+      else
+        simd::map_elements(output, count, act_bias, dot, b.bias + first);
+    } else if (residual != nullptr) {
+      simd::map_elements(
+          output, count, [&](FloatVec x, FloatVec r) HWY_ATTR { return hn::Add(act(x), r); }, dot, residual);
+    } else {
+      simd::map_elements(output, count, act, dot);
+    }
+  }
+}
+
+void finish_any(const Block& b, size_t first, size_t count, const float* dots, size_t dot_stride) {
+  switch (b.activation) {
+    case Activation::none: return finish<Activation::none>(b, first, count, dots, dot_stride);
+    case Activation::gelu: return finish<Activation::gelu>(b, first, count, dots, dot_stride);
+    case Activation::gelu_tanh: return finish<Activation::gelu_tanh>(b, first, count, dots, dot_stride);
+    case Activation::silu: return finish<Activation::silu>(b, first, count, dots, dot_stride);
+    case Activation::relu: return finish<Activation::relu>(b, first, count, dots, dot_stride);
+  }
+}
+
+// Panels are taken in groups that stay in the first-level cache while all rows pass.
+void linear_block(const Block& b) {
+  constexpr size_t kGroup = 4;  // panels
+  alignas(64) float dots[kMostRows * kGroup * kernels::kPanelWidth];
+  for (size_t first = 0; first < b.columns; first += kGroup * kernels::kPanelWidth) {
+    const size_t count = std::min(kGroup * kernels::kPanelWidth, b.columns - first);
+    kernels::TileProduct product{.left = b.input,
+                                 .left_stride = b.in_features,
+                                 .panels = b.panels + first * b.in_features,
+                                 .panel_stride = b.in_features * kernels::kPanelWidth,
+                                 .output = dots,
+                                 .output_stride = kGroup * kernels::kPanelWidth,
+                                 .rows = b.rows,
+                                 .depth = b.in_features,
+                                 .num_panels = kernels::panel_count(count)};
+    simd::tile_product_inline(product);
+    finish_any(b, first, count, dots, product.output_stride);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace clearhead::linear
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace clearhead::linear {
+namespace {
+
+HWY_EXPORT(linear_block);
+
+// How rows and panels are cut into units of work. Nothing here changes a bit of the result.
+struct Cut {
+  size_t row_blocks, panel_blocks, num_panels;
+};
+
+Cut cut(size_t rows, size_t num_panels) {
+  constexpr size_t kUnitsPerThread = 4;  // enough that the last ones to finish do not wait long
+  const size_t row_blocks = (rows + kMostRows - 1) / kMostRows;
+  const size_t wanted = kUnitsPerThread * base::num_threads();
+  const size_t groups = (num_panels + 3) / 4;  // whole groups of panels
+  return {row_blocks, std::clamp<size_t>((wanted + row_blocks - 1) / row_blocks, 1, groups), num_panels};
+}
+
+// Start of piece i when count things are cut into pieces as even as can be, at multiples of step.
+size_t start_of(size_t i, size_t pieces, size_t count, size_t step) {
+  const size_t steps = (count + step - 1) / step;
+  return std::min(count, steps * i / pieces * step);
+}
+
+}  // namespace
+
+void linear(std::span<const float> input, size_t rows, const PackedLinear& parameters, std::span<float> output,
+            const Epilogue& epilogue) {
+  const size_t in = parameters.in_features(), out = parameters.out_features();
+  assert(input.size() == rows * in && output.size() == rows * out);
+  if (rows == 0 || out == 0) return;
+  const Cut pieces = cut(rows, kernels::panel_count(out));
+  base::parallel_for(pieces.row_blocks * pieces.panel_blocks, [&](size_t unit) {
+    const size_t row_block = unit / pieces.panel_blocks, panel_block = unit % pieces.panel_blocks;
+    const size_t row = rows * row_block / pieces.row_blocks, row_end = rows * (row_block + 1) / pieces.row_blocks;
+    const size_t panel = start_of(panel_block, pieces.panel_blocks, pieces.num_panels, 4);
+    const size_t panel_end = start_of(panel_block + 1, pieces.panel_blocks, pieces.num_panels, 4);
+    const size_t column = panel * kernels::kPanelWidth;
+    const Block block{.input = input.data() + row * in,
+                      .panels = parameters.panels().data() + column * in,
+                      .bias = parameters.bias().empty() ? nullptr : parameters.bias().data() + column,
+                      .residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + row * out + column,
+                      .output = output.data() + row * out + column,
+                      .rows = row_end - row,
+                      .columns = std::min(out, panel_end * kernels::kPanelWidth) - column,
+                      .in_features = in,
+                      .out_features = out,
+                      .activation = epilogue.activation};
+    HWY_DYNAMIC_DISPATCH(linear_block)(block);
+  });
+}
+
+}  // namespace clearhead::linear
+#endif

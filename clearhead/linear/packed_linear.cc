@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/linear/packed_linear.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+
+#include "clearhead/base/checked.h"
+#include "clearhead/base/error.h"
+#include "clearhead/base/memory.h"
+#include "clearhead/base/parallel.h"
+#include "clearhead/kernels/tile.h"
+
+namespace clearhead::linear {
+namespace {
+
+using kernels::kPanelWidth;
+using tensor::TensorView;
+
+constexpr size_t kDepthBlock = 64;  // inner elements that are brought into a panel at a time
+constexpr size_t kPanelsPerUnit = 4;
+
+size_t out_of(const LinearParameters& part) { return part.weight.shape()[part.transposed ? 1 : 0]; }
+size_t in_of(const LinearParameters& part) { return part.weight.shape()[part.transposed ? 0 : 1]; }
+
+void check(const LinearParameters& part) {
+  const auto& shape = part.weight.shape();
+  if (!tensor::is_floating(part.weight.dtype())) {
+    base::fail("linear", "a weight of type F32, F16, BF16 or F64", std::string(tensor::name_of(part.weight.dtype())));
+  }
+  if (shape.rank() != 2 || shape[0] == 0 || shape[1] == 0) {
+    base::fail("linear", part.transposed ? "a weight [in, out], neither 0" : "a weight [out, in], neither 0",
+               shape.text());
+  }
+  if (!part.bias) return;
+  if (!tensor::is_floating(part.bias->dtype())) {
+    base::fail("linear", "a bias of type F32, F16, BF16 or F64", std::string(tensor::name_of(part.bias->dtype())));
+  }
+  if (part.bias->shape() != tensor::Shape{out_of(part)}) {
+    base::fail("linear", fmt::format("a bias [{}]", out_of(part)), part.bias->shape().text());
+  }
+}
+
+// Element i of bytes that need not be aligned.
+template <class T>
+float load(const std::byte* bytes, size_t i) {
+  T value;
+  std::memcpy(&value, bytes + i * sizeof value, sizeof value);
+  if constexpr (std::is_same_v<T, float>)
+    return value;
+  else if constexpr (std::is_same_v<T, double>)
+    return static_cast<float>(value);
+  else
+    return tensor::to_float(value);
+}
+
+// Where the elements of one output, or of one element of the input, lie in a file.
+struct Line {
+  const std::byte* bytes = nullptr;  // the output's first element
+  size_t stride = 0;                 // bytes from one input to the next
+  tensor::DType dtype = tensor::DType::f32;
+};
+
+template <class T>
+void gather(const Line& line, size_t first, size_t count, float* into) {
+  const std::byte* bytes = line.bytes + first * line.stride;
+  for (size_t k = 0; k < count; ++k) into[k * kPanelWidth] = load<T>(bytes + k * line.stride, 0);
+}
+
+// Elements [first, first + count) of one output into its column of a panel.
+void gather_any(const Line& line, size_t first, size_t count, float* into) {
+  if (line.bytes == nullptr) {
+    for (size_t k = 0; k < count; ++k) into[k * kPanelWidth] = 0.0f;
+    return;
+  }
+  switch (line.dtype) {
+    case tensor::DType::f16: return gather<tensor::Half>(line, first, count, into);
+    case tensor::DType::bf16: return gather<tensor::BFloat16>(line, first, count, into);
+    case tensor::DType::f64: return gather<double>(line, first, count, into);
+    default: return gather<float>(line, first, count, into);
+  }
+}
+
+// The line of one output of the stack; without bytes past the last.
+Line line_of(std::span<const LinearParameters> parts, size_t out) {
+  for (const LinearParameters& part : parts) {
+    if (out >= out_of(part)) {
+      out -= out_of(part);
+      continue;
+    }
+    const size_t size = tensor::size_of(part.weight.dtype());
+    const size_t first = part.transposed ? out : out * in_of(part), step = part.transposed ? out_of(part) : 1;
+    return {part.weight.bytes().data() + first * size, step * size, part.weight.dtype()};
+  }
+  return {};
+}
+
+// Packs one panel: outputs [16 panel, 16 panel + 16).
+void pack_panel(std::span<const LinearParameters> parts, size_t panel, size_t depth, float* packed) {
+  std::array<Line, kPanelWidth> lines;
+  for (size_t i = 0; i < kPanelWidth; ++i) lines[i] = line_of(parts, panel * kPanelWidth + i);
+  for (size_t first = 0; first < depth; first += kDepthBlock) {
+    const size_t count = std::min(kDepthBlock, depth - first);
+    for (size_t i = 0; i < kPanelWidth; ++i) gather_any(lines[i], first, count, packed + first * kPanelWidth + i);
+  }
+}
+
+}  // namespace
+
+PackedLinear::PackedLinear(const TensorView& weight, const std::optional<TensorView>& bias, bool transposed) {
+  const LinearParameters part{weight, bias, transposed};
+  *this = stack({&part, 1});
+}
+
+PackedLinear PackedLinear::stack(std::span<const LinearParameters> parts) {
+  if (parts.empty()) base::fail("linear", "at least one part", "none");
+  PackedLinear packed;
+  bool has_bias = false;
+  for (const LinearParameters& part : parts) {
+    check(part);
+    if (in_of(part) != in_of(parts[0])) {
+      base::fail("linear", fmt::format("parts of {} inputs like the first", in_of(parts[0])),
+                 fmt::format("a part of {}", in_of(part)));
+    }
+    packed.out_features_ += out_of(part);
+    has_bias = has_bias || part.bias.has_value();
+  }
+  packed.in_features_ = in_of(parts[0]);
+  if (has_bias) {
+    packed.bias_.resize(packed.out_features_);
+    size_t first = 0;
+    for (const LinearParameters& part : parts) {
+      if (part.bias) tensor::copy_to_float(*part.bias, std::span(packed.bias_).subspan(first, out_of(part)));
+      first += out_of(part);
+    }
+  }
+
+  const size_t num_panels = kernels::panel_count(packed.out_features_), panel_size = packed.in_features_ * kPanelWidth;
+  const auto bytes = base::checked_product(std::array{num_panels, panel_size, sizeof(float)});
+  if (!bytes) base::fail("linear", "a size that fits 64 bits", fmt::format("{} outputs", packed.out_features_));
+  packed.panels_.reset(static_cast<float*>(std::aligned_alloc(base::AlignedBuffer::kAlignment, *bytes)));
+  if (!packed.panels_) throw std::bad_alloc();
+  float* panels = packed.panels_.get();
+  base::parallel_for((num_panels + kPanelsPerUnit - 1) / kPanelsPerUnit, [&](size_t unit) {
+    const size_t end = std::min(num_panels, (unit + 1) * kPanelsPerUnit);
+    for (size_t panel = unit * kPanelsPerUnit; panel < end; ++panel) {
+      pack_panel(parts, panel, packed.in_features_, panels + panel * panel_size);
+    }
+  });
+  return packed;
+}
+
+size_t PackedLinear::bytes() const { return panels().size_bytes() + bias_.size() * sizeof(float); }
+
+std::span<const float> PackedLinear::panels() const {
+  return {panels_.get(), kernels::panel_count(out_features_) * in_features_ * kPanelWidth};
+}
+
+float PackedLinear::weight_at(size_t out, size_t in) const {
+  return panels()[(out / kPanelWidth * in_features_ + in) * kPanelWidth + out % kPanelWidth];
+}
+
+}  // namespace clearhead::linear

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "clearhead/tensor/tensor.h"
+
+namespace clearhead::linear {
+
+// One linear map as a file stores it.
+struct LinearParameters {
+  tensor::TensorView weight;               // [out, in], or [in, out] if transposed; any floating type, any alignment
+  std::optional<tensor::TensorView> bias;  // [out], any floating type
+  bool transposed = false;                 // [in, out] is how GPT-2 stores them ("Conv1D")
+};
+
+// The parameters of y = x W^T + b, packed once for the product: panels of 16 outputs, float, the last one filled up
+// with zeros. Movable; what it was made from is not needed any more.
+class PackedLinear {
+ public:
+  PackedLinear() = default;
+  // Throws: Error if a type is not floating, weight is not [out, in] with both at least 1, or bias is not [out].
+  explicit PackedLinear(const tensor::TensorView& weight, const std::optional<tensor::TensorView>& bias = std::nullopt,
+                        bool transposed = false);
+
+  // Several maps of the same input as one: their outputs one after the other. A part without bias has bias 0 if another
+  // has one. Throws: Error as above, also if there is no part or their inputs differ.
+  static PackedLinear stack(std::span<const LinearParameters> parts);
+
+  size_t in_features() const { return in_features_; }
+  size_t out_features() const { return out_features_; }
+  size_t bytes() const;  // what it keeps in memory
+
+  std::span<const float> panels() const;                 // [ceil(out / 16), in, 16]
+  std::span<const float> bias() const { return bias_; }  // [out], empty if there is none
+
+  // One parameter, for those who want to look at it. out < out_features(), in < in_features().
+  float weight_at(size_t out, size_t in) const;
+  float bias_at(size_t out) const { return bias_.empty() ? 0.0f : bias_[out]; }
+
+ private:
+  struct Free {
+    void operator()(float* panels) const { std::free(panels); }
+  };
+
+  size_t in_features_ = 0, out_features_ = 0;
+  std::unique_ptr<float[], Free> panels_;
+  std::vector<float> bias_;
+};
+
+}  // namespace clearhead::linear
