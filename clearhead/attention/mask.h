@@ -24,13 +24,22 @@ class Mask {
   Mask(const tensor::TensorView& values, std::array<size_t, 4> full);
 
   bool present() const { return present_; }
+  // Whether no bias of it is other than 0.
+  bool boolean() const { return boolean_; }
 
   // One row: visible[j] = 0 or 1 and bias[j] (0 for boolean masks) for the keys [first, first + visible.size()).
   // A bias of -1e30 or below is turned into visible 0 and bias 0.
   void read_row(std::array<size_t, 3> batch_head_query, size_t first, std::span<uint8_t> visible,
                 std::span<float> bias) const;
+  // The same for a reader in double: a bias of type F64 is not rounded.
+  void read_row(std::array<size_t, 3> batch_head_query, size_t first, std::span<uint8_t> visible,
+                std::span<double> bias) const;
 
  private:
+  template <class Real>
+  void read(std::array<size_t, 3> batch_head_query, size_t first, std::span<uint8_t> visible,
+            std::span<Real> bias) const;
+
   bool present_ = false;
   bool boolean_ = false;
   tensor::TensorView values_;

@@ -25,15 +25,18 @@ struct MultiHeadParameters {
   linear::PackedLinear key;     // [num_kv_heads * head_dim, d_model]
   linear::PackedLinear value;   // [num_kv_heads * value_dim, d_model]
   linear::PackedLinear output;  // [d_model, num_heads * value_dim]
+  // Learned keys and values that stand behind those of every sequence, after projection; none: left as they are.
+  tensor::Tensor appended_key;    // [appended, num_kv_heads * head_dim]
+  tensor::Tensor appended_value;  // [appended, num_kv_heads * value_dim]
 };
 
 // What flows in. For self-attention query, key and value are the same span.
 struct MultiHeadInput {
   size_t batch = 1, query_len = 0, key_len = 0;
-  std::span<const float> query;  // [batch, query_len, d_model]
-  std::span<const float> key;    // [batch, key_len, d_model]
-  std::span<const float> value;  // [batch, key_len, d_model]
-  Mask mask;
+  std::span<const float> query;  // [batch, query_len, in of the projection]
+  std::span<const float> key;    // [batch, key_len, in of the projection]
+  std::span<const float> value;  // [batch, key_len, in of the projection]
+  Mask mask;                     // over key_len + appended keys
 };
 
 struct MultiHeadOutput {
