@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "clearhead/capture/observer.h"
+#include "clearhead/model/config.h"
+#include "clearhead/model/parameters.h"
+#include "clearhead/tensor/tensor.h"
+
+namespace clearhead::model {
+
+// One block: tokens look at each other, then each is worked on by itself.
+//
+//   none  h = x + attention(x)               output = h + feed_forward(h)
+//   post  h = norm_1(x + attention(x))       output = norm_2(h + feed_forward(h))
+//   pre   h = x + attention(norm_1(x))       output = h + feed_forward(norm_2(h))
+//
+//   feed_forward(h) = activation(h W_1^T + b_1) W_2^T + b_2
+//
+// Without a feed-forward half the output is h. Shows attention_input, the stages of multi_head_attention,
+// attention_block_output, the stages of the feed-forward half and layer_output.
+// Shapes: input and result [1, seq, d_model].
+// Source: Vaswani et al. 2017, section 3.1 (post); Radford et al. 2019, section 2.3 (pre).
+tensor::Tensor run_block(const ModelConfig& config, const BlockParameters& parameters, const tensor::Tensor& input,
+                         capture::Observer* observer, size_t layer);
+
+}  // namespace clearhead::model

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/model/config.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "clearhead/base/error.h"
+
+namespace clearhead::model {
+namespace {
+
+constexpr size_t kMaxLayers = 512;
+
+void expect(bool holds, std::string_view expected, const std::string& found) {
+  if (!holds) base::fail("model config", expected, found);
+}
+
+}  // namespace
+
+void ModelConfig::check() const {
+  expect(vocab_size >= 1, "a vocab_size of 1 or more", "0");
+  expect(d_model >= 1, "a d_model of 1 or more", "0");
+  expect(num_layers >= 1 && num_layers <= kMaxLayers, fmt::format("num_layers from 1 to {}", kMaxLayers),
+         fmt::format("{}", num_layers));
+  expect(std::isfinite(norm_epsilon) && norm_epsilon >= 0, "a norm_epsilon of 0 or more",
+         fmt::format("{}", norm_epsilon));
+  expect(positions != Positions::learned || context_len >= 1, "a context_len of 1 or more for learned positions", "0");
+  const size_t heads = attention.num_heads, kv_heads = attention.num_kv_heads;
+  expect(heads >= 1 && attention.head_dim >= 1 && attention.value_dim >= 1,
+         "num_heads, head_dim and value_dim of 1 or more",
+         fmt::format("{}, {} and {}", heads, attention.head_dim, attention.value_dim));
+  expect(kv_heads >= 1 && heads % kv_heads == 0, "num_kv_heads that divide num_heads",
+         fmt::format("{} and {}", kv_heads, heads));
+  expect(!attention.scale || std::isfinite(*attention.scale), "a finite scale of the scores",
+         fmt::format("{}", attention.scale.value_or(0)));
+  if (split == attention::Split::input) {
+    expect(kv_heads == heads && attention.head_dim == attention.value_dim && d_model / heads == attention.head_dim &&
+               d_model % heads == 0,
+           "heads that cut the input: num_heads x head_dim = d_model",
+           fmt::format("{} x {} and {}", heads, attention.head_dim, d_model));
+  }
+}
+
+}  // namespace clearhead::model

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/model/config_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "clearhead/base/error.h"
+
+namespace clearhead::model {
+namespace {
+
+constexpr std::array kHarmlessKeys = {
+    HarmlessKey{"_attn_implementation_autoset", "how another library computes the same"},
+    HarmlessKey{"_name_or_path", "where the file came from"},
+    HarmlessKey{"architectures", "which head was trained; what is computed here is the body, named by model_type"},
+    HarmlessKey{"attn_implementation", "how another library computes the same"},
+    HarmlessKey{"attention_probs_dropout_prob", "training only"},
+    HarmlessKey{"bos_token_id", "the tokenizer decides about tokens"},
+    HarmlessKey{"chunk_size_feed_forward", "how another library saves memory; same results"},
+    HarmlessKey{"classifier_dropout", "training only"},
+    HarmlessKey{"eos_token_id", "generation only"},
+    HarmlessKey{"finetuning_task", "where the file came from"},
+    HarmlessKey{"gradient_checkpointing", "training only"},
+    HarmlessKey{"hidden_dropout_prob", "training only"},
+    HarmlessKey{"id2label", "names of a classifier's outputs"},
+    HarmlessKey{"initializer_range", "training only"},
+    HarmlessKey{"label2id", "names of a classifier's outputs"},
+    HarmlessKey{"output_attentions", "what another library returns"},
+    HarmlessKey{"output_hidden_states", "what another library returns"},
+    HarmlessKey{"pad_token_id", "padding only"},
+    HarmlessKey{"problem_type", "training only"},
+    HarmlessKey{"return_dict", "what another library returns"},
+    HarmlessKey{"sep_token_id", "the tokenizer decides about tokens"},
+    HarmlessKey{"torchscript", "how another library computes the same"},
+    HarmlessKey{"transformers_version", "where the file came from"},
+    HarmlessKey{"use_cache", "how another library computes the same"},
+};
+// A value as errors show it: one line, cut.
+std::string shown(const nlohmann::json& value) {
+  if (value.is_string()) return base::quoted(value.get_ref<const std::string&>());
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return fmt::format("a list of {}", value.size());
+  return value.dump();
+}
+
+}  // namespace
+
+std::span<const HarmlessKey> harmless_keys() { return kHarmlessKeys; }
+
+struct ConfigJson::Object {
+  nlohmann::json values;
+  std::set<std::string, std::less<>> read;
+
+  // The value, or nullptr if it is absent or null.
+  const nlohmann::json* find(std::string_view key) {
+    read.emplace(key);
+    const auto found = values.find(key);
+    return found == values.end() || found->is_null() ? nullptr : &*found;
+  }
+};
+
+ConfigJson::ConfigJson(std::string_view text, std::string where)
+    : where_(std::move(where)), object_(std::make_unique<Object>()) {
+  std::set<std::string> seen;
+  const auto refuse_repeated = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    if (event == nlohmann::json::parse_event_t::key && depth == 1 && !seen.insert(parsed.get<std::string>()).second) {
+      base::fail(where_, "each key once", "twice " + base::quoted(parsed.get<std::string>()));
+    }
+    return true;
+  };
+  try {
+    object_->values = nlohmann::json::parse(text, refuse_repeated);
+  } catch (const nlohmann::json::exception&) {
+    base::fail(where_, "a JSON object", "text that is not JSON");
+  }
+  if (!object_->values.is_object()) base::fail(where_, "a JSON object", shown(object_->values));
+}
+
+ConfigJson::~ConfigJson() = default;
+ConfigJson::ConfigJson(ConfigJson&&) noexcept = default;
+ConfigJson& ConfigJson::operator=(ConfigJson&&) noexcept = default;
+
+std::string ConfigJson::word(std::string_view key, std::optional<std::string_view> fallback) {
+  const nlohmann::json* value = object_->find(key);
+  if (value == nullptr && fallback) return std::string(*fallback);
+  if (value == nullptr || !value->is_string()) {
+    base::fail(where_, fmt::format("{} with a text", key), value == nullptr ? "none" : shown(*value));
+  }
+  return value->get<std::string>();
+}
+
+size_t ConfigJson::count(std::string_view key, std::optional<size_t> fallback) {
+  const nlohmann::json* value = object_->find(key);
+  if (value == nullptr && fallback) return *fallback;
+  if (value == nullptr || !value->is_number_unsigned() || value->get<uint64_t>() > kMaxCount) {
+    base::fail(where_, fmt::format("{} with a whole number from 0 to {}", key, kMaxCount),
+               value == nullptr ? "none" : shown(*value));
+  }
+  return value->get<size_t>();
+}
+
+float ConfigJson::number(std::string_view key, std::optional<float> fallback) {
+  const nlohmann::json* value = object_->find(key);
+  if (value == nullptr && fallback) return *fallback;
+  if (value == nullptr || !value->is_number() || !std::isfinite(value->get<float>())) {
+    base::fail(where_, fmt::format("{} with a number", key), value == nullptr ? "none" : shown(*value));
+  }
+  return value->get<float>();
+}
+
+bool ConfigJson::flag(std::string_view key, bool fallback) {
+  const nlohmann::json* value = object_->find(key);
+  if (value == nullptr) return fallback;
+  if (!value->is_boolean()) base::fail(where_, fmt::format("{} true or false", key), shown(*value));
+  return value->get<bool>();
+}
+
+void ConfigJson::require(std::string_view key, bool only) {
+  if (flag(key, only) != only) refuse_value(key, only ? "true" : "false", only ? "false" : "true");
+}
+
+void ConfigJson::require_empty(std::string_view key) {
+  const nlohmann::json* value = object_->find(key);
+  if (value != nullptr && !(value->is_structured() && value->empty())) {
+    base::fail(where_, fmt::format("no {}", key), shown(*value), "models with it are not supported");
+  }
+}
+
+void ConfigJson::refuse_unread() const {
+  for (const auto& [key, value] : object_->values.items()) {
+    const bool harmless = std::ranges::find(kHarmlessKeys, key, &HarmlessKey::key) != kHarmlessKeys.end();
+    if (harmless || object_->read.contains(key) || value.is_null()) continue;
+    base::fail(where_, "keys that this model family knows", base::quoted(key),
+               "if it does not change what the model computes, remove it from the file");
+  }
+}
+
+void ConfigJson::refuse_value(std::string_view key, std::string_view known, std::string_view found) const {
+  base::fail(where_, fmt::format("{} to be one of: {}", key, known), base::quoted(found));
+}
+
+}  // namespace clearhead::model

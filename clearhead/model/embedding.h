@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "clearhead/capture/observer.h"
+#include "clearhead/model/config.h"
+#include "clearhead/model/parameters.h"
+#include "clearhead/model/transformer.h"
+#include "clearhead/tensor/tensor.h"
+
+namespace clearhead::model {
+
+// What enters layer 0, from token ids:
+//
+//   embedding_i = norm(E[id_i] + T[type_i] + P[i])        without T, without norm where the model has none
+//
+// Shows token_embedding, token_type_embedding, position_embedding and embedding.
+// Shapes: result [1, seq, d_model].
+// Throws: Error (usage) if there is no token, an id has no row in its table, there are more tokens than positions, or
+// there are not as many types as tokens.
+tensor::Tensor embed(const ModelConfig& config, const Parameters& parameters, const ModelInput& input,
+                     capture::Observer* observer);
+
+// Positions without parameters, for any length: row p is
+//
+//   P[p][2 i] = sin(p / 10000^(2 i / d_model))        P[p][2 i + 1] = cos(p / 10000^(2 i / d_model))
+//
+// computed in double and rounded once.
+// Shapes: rows [d_model].
+// Source: Vaswani et al. 2017, section 3.5.
+EmbeddingTable sinusoidal_positions(size_t d_model);
+
+}  // namespace clearhead::model

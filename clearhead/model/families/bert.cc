@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/model/families/bert.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "clearhead/base/error.h"
+
+namespace clearhead::model {
+namespace {
+
+constexpr Meaning<linear::Activation> kActivations[] = {
+    {"gelu", linear::Activation::gelu},
+    {"gelu_new", linear::Activation::gelu_tanh},
+    {"gelu_pytorch_tanh", linear::Activation::gelu_tanh},
+    {"relu", linear::Activation::relu},
+};
+constexpr Meaning<Positions> kPositions[] = {{"absolute", Positions::learned}};
+
+linear::PackedLinear read_linear(ParameterSource& source, const std::string& name, size_t outputs, size_t inputs) {
+  return source.linear({.weight = name + ".weight", .bias = name + ".bias", .outputs = outputs, .inputs = inputs});
+}
+
+// Old checkpoints call gain and bias gamma and beta.
+NormParameters read_norm(ParameterSource& source, const std::string& name, size_t d_model) {
+  return source.norm(source.first_of({name + ".weight", name + ".gamma"}),
+                     source.first_of({name + ".bias", name + ".beta"}), d_model);
+}
+
+}  // namespace
+
+ModelConfig read_bert_config(ConfigJson& json) {
+  const size_t d_model = json.count("hidden_size", 768), num_heads = json.count("num_attention_heads", 12);
+  if (num_heads == 0 || d_model % num_heads != 0) {
+    base::fail(json.where(), "num_attention_heads that divide hidden_size",
+               fmt::format("{} heads and hidden_size {}", num_heads, d_model));
+  }
+  ModelConfig config;
+  config.vocab_size = json.count("vocab_size", 30522);
+  config.type_vocab_size = json.count("type_vocab_size", 2);
+  config.context_len = json.count("max_position_embeddings", 512);
+  config.num_layers = json.count("num_hidden_layers", 12);
+  config.d_model = d_model;
+  config.d_ff = json.count("intermediate_size", 3072);
+  if (config.d_ff == 0) base::fail(json.where(), "intermediate_size of 1 or more", "0");
+  config.positions = json.meaning("position_embedding_type", kPositions, "absolute");
+  config.embedding_norm = true;
+  config.norm_placement = NormPlacement::post;
+  config.norm_epsilon = json.number("layer_norm_eps", 1e-12f);
+  config.activation = json.meaning("hidden_act", kActivations, "gelu");
+  config.attention.num_heads = config.attention.num_kv_heads = num_heads;
+  config.attention.head_dim = config.attention.value_dim = d_model / num_heads;
+  json.require("is_decoder", false);
+  json.require("is_encoder_decoder", false);
+  json.require("add_cross_attention", false);
+  json.require_empty("pruned_heads");
+  json.flag("tie_word_embeddings", true);
+  return config;
+}
+
+std::string bert_prefix(const format::Checkpoint& checkpoint) {
+  return checkpoint.contains("bert.embeddings.word_embeddings.weight") ? "bert." : "";
+}
+
+Parameters read_bert_parameters(const ModelConfig& config, ParameterSource& source) {
+  const size_t d_model = config.d_model, d_ff = config.d_ff;
+  Parameters parameters;
+  parameters.token_embedding = source.table("embeddings.word_embeddings.weight", config.vocab_size, d_model);
+  parameters.position_embedding = source.table("embeddings.position_embeddings.weight", config.context_len, d_model);
+  if (config.type_vocab_size != 0) {
+    parameters.token_type_embedding =
+        source.table("embeddings.token_type_embeddings.weight", config.type_vocab_size, d_model);
+  }
+  parameters.embedding_norm = read_norm(source, "embeddings.LayerNorm", d_model);
+  for (size_t layer = 0; layer < config.num_layers; ++layer) {
+    const std::string name = fmt::format("encoder.layer.{}.", layer);
+    BlockParameters block;
+    block.attention.query = read_linear(source, name + "attention.self.query", d_model, d_model);
+    block.attention.key = read_linear(source, name + "attention.self.key", d_model, d_model);
+    block.attention.value = read_linear(source, name + "attention.self.value", d_model, d_model);
+    block.attention.output = read_linear(source, name + "attention.output.dense", d_model, d_model);
+    block.attention_norm = read_norm(source, name + "attention.output.LayerNorm", d_model);
+    block.feed_forward_in = read_linear(source, name + "intermediate.dense", d_ff, d_model);
+    block.feed_forward_out = read_linear(source, name + "output.dense", d_model, d_ff);
+    block.feed_forward_norm = read_norm(source, name + "output.LayerNorm", d_model);
+    parameters.blocks.push_back(std::move(block));
+  }
+  source.ignore("embeddings.position_ids");
+  source.ignore("pooler.dense.weight");
+  source.ignore("pooler.dense.bias");
+  return parameters;
+}
+
+}  // namespace clearhead::model

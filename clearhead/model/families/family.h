@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clearhead/format/checkpoint.h"
+#include "clearhead/model/config.h"
+#include "clearhead/model/config_json.h"
+#include "clearhead/model/parameter_source.h"
+#include "clearhead/model/parameters.h"
+#include "clearhead/model/transformer.h"
+
+namespace clearhead::model {
+
+// What one file in this folder knows: how a config.json of its model_type reads, and under which names its parameters
+// stand. A new family is such a file and one line in families().
+struct Family {
+  std::string_view model_type;
+  // Reads every key that decides the computation and refuses values that are not supported.
+  ModelConfig (*read_config)(ConfigJson& json);
+  // What stands in front of every tensor name in this checkpoint ("bert." or nothing).
+  std::string (*name_prefix)(const format::Checkpoint& checkpoint);
+  Parameters (*read_parameters)(const ModelConfig& config, ParameterSource& source);
+};
+
+std::span<const Family> families();
+
+// A model from disk, and what the reader should know about it.
+struct LoadedModel {
+  Transformer transformer;
+  std::vector<std::string> warnings;  // one line each: tensors that are not used
+};
+
+// Reads config.json, finds the family by its model_type and packs the parameters with all threads.
+// Throws: Error naming the key, value or tensor that is missing, unknown or does not fit.
+LoadedModel load_model(std::shared_ptr<const format::Checkpoint> checkpoint);
+
+}  // namespace clearhead::model
