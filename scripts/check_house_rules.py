@@ -6,7 +6,8 @@
 
 Code begins with its SPDX line, is ASCII, has at most 400 lines a file (generated *_tables.cc may have more), holds no
 mark of unfinished work, no std:: regular expression and no flag that loosens floating point. A test that may be skipped
-has a line in tests/SKIPPED.md, and every line there names a test that exists. Prints one line for each fault; the exit code is 1 if there is any.
+has a line in tests/SKIPPED.md, and every line there names a test that exists. Prints one line for each fault; the exit
+code is 1 if there is any.
 """
 
 import argparse
