@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/text/aligned_text.h"
+
+#include <algorithm>
+
+namespace clearhead::text {
+
+void AlignedText::keep(std::string_view bytes, uint32_t begin) {
+  if (bytes.empty()) return;
+  const auto at = static_cast<uint32_t>(bytes_.size());
+  const bool follows =
+      !runs_.empty() && runs_.back().length == kKept && runs_.back().begin + (at - runs_.back().at) == begin;
+  if (!follows) runs_.push_back({at, begin, kKept});
+  bytes_ += bytes;
+}
+
+std::span<char> AlignedText::keep(std::string_view bytes, const AlignedText& source, uint32_t begin) {
+  const size_t before = bytes_.size();
+  for (size_t run = source.run_of(begin); !bytes.empty(); ++run) {
+    const bool last = run + 1 == source.runs_.size();
+    const size_t left = last ? bytes.size() : std::min<size_t>(bytes.size(), source.runs_[run + 1].at - begin);
+    if (source.runs_[run].length == kKept) {
+      keep(bytes.substr(0, left), source.begin_of(run, begin));
+    } else {
+      replace(bytes.substr(0, left), {source.runs_[run].begin, source.runs_[run].begin + source.runs_[run].length});
+    }
+    bytes.remove_prefix(left);
+    begin += static_cast<uint32_t>(left);
+  }
+  return std::span<char>(bytes_).subspan(before);
+}
+
+void AlignedText::replace(std::string_view bytes, Span original) {
+  if (bytes.empty()) return;
+  const auto at = static_cast<uint32_t>(bytes_.size());
+  runs_.push_back({at, original.begin, static_cast<uint32_t>(original.size())});
+  bytes_ += bytes;
+}
+
+void AlignedText::truncate(size_t size) {
+  bytes_.resize(size);
+  while (!runs_.empty() && runs_.back().at >= size) runs_.pop_back();
+}
+
+void AlignedText::clear() {
+  bytes_.clear();
+  runs_.clear();
+}
+
+size_t AlignedText::run_of(uint32_t at) const {
+  if (runs_.size() == 1) return 0;
+  return std::ranges::upper_bound(runs_, at, {}, &Run::at) - runs_.begin() - 1;
+}
+
+uint32_t AlignedText::begin_of(size_t run, uint32_t at) const {
+  const Run& own = runs_[run];
+  return own.length == kKept ? own.begin + (at - own.at) : own.begin;
+}
+
+uint32_t AlignedText::end_of(size_t run, uint32_t end) const {
+  const Run& own = runs_[run];
+  return own.length == kKept ? own.begin + (end - own.at) : own.begin + own.length;
+}
+
+Span AlignedText::original(Span span) const {
+  return {begin_of(run_of(span.begin), span.begin), end_of(run_of(span.end - 1), span.end)};
+}
+
+AlignedText AlignedText::slice(Span span) const {
+  AlignedText result;
+  result.keep(bytes().substr(span.begin, span.size()), *this, span.begin);
+  return result;
+}
+
+size_t AlignedText::Cursor::run_at(uint32_t at) {
+  const std::vector<Run>& runs = text_->runs_;
+  if (runs[run_].at > at) run_ = 0;
+  while (run_ + 1 < runs.size() && runs[run_ + 1].at <= at) ++run_;
+  return run_;
+}
+
+Span AlignedText::Cursor::original(Span span) {
+  const uint32_t begin = text_->begin_of(run_at(span.begin), span.begin);
+  return {begin, text_->end_of(run_at(span.end - 1), span.end)};
+}
+
+}  // namespace clearhead::text

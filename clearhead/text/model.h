@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "clearhead/text/aligned_text.h"
+
+namespace clearhead::text {
+
+// One token before it has words for people.
+struct Piece {
+  uint32_t id;
+  Span span;  // of the text that the model was given; of the original text once the tokenizer has it
+  uint32_t type_id = 0;
+  bool continues_word = false;  // not the first piece of its word
+  bool unknown = false;         // the model has no piece for the text
+  bool special = false;         // put in by the post-processor
+};
+
+// The third component of a tokenizer: the vocabulary, and the way to cut a word into pieces of it.
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  // Appends the pieces of each of `words`, which are stretches of text in rising order.
+  virtual void tokenize(std::string_view text, std::span<const Span> words, std::vector<Piece>& pieces) const = 0;
+
+  // Ids are 0 to size() - 1.
+  virtual size_t size() const = 0;
+  virtual std::optional<uint32_t> id_of(std::string_view piece) const = 0;
+  virtual std::string_view piece_of(uint32_t id) const = 0;
+};
+
+}  // namespace clearhead::text

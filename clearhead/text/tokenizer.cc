@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/text/tokenizer.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <unordered_map>
+#include <utility>
+
+#include "clearhead/base/error.h"
+#include "clearhead/base/memory.h"
+#include "clearhead/base/utf8.h"
+#include "clearhead/text/tokenizer_json.h"
+
+namespace clearhead::text {
+namespace {
+
+// Far above any vocabulary in use (the largest known file has 33 MB).
+constexpr size_t kMaxFileBytes = size_t{256} << 20;
+
+// Appends text with each invalid sequence as U+FFFD.
+void append_valid(std::string& result, std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const base::CodePoint here = base::decode_utf8(text.substr(at));
+    base::append_utf8(result, here.value);
+    at += here.length;
+  }
+}
+
+// The text to tokenize; invalid sequences stand replaced but know the bytes that they came from.
+AlignedText valid_source(std::string_view text) {
+  if (simdjson::validate_utf8(text.data(), text.size())) return AlignedText(text, 0);
+  const AlignedText original(text, 0);
+  AlignedText result;
+  for (size_t at = 0; at < text.size();) {
+    const auto begin = static_cast<uint32_t>(at);
+    size_t end = at;
+    base::CodePoint here{};
+    while (end < text.size() && (here = base::decode_utf8(text.substr(end))).valid) end += here.length;
+    result.keep(text.substr(at, end - at), original, begin);
+    at = end;
+    if (at == text.size()) break;
+    result.replace("\xef\xbf\xbd", {static_cast<uint32_t>(at), static_cast<uint32_t>(at + here.length)});
+    at += here.length;
+  }
+  return result;
+}
+
+}  // namespace
+
+class Tokenizer::Impl {
+ public:
+  explicit Impl(TokenizerParts parts) : parts_(std::move(parts)) {
+    for (size_t i = 0; i < parts_.added.size(); ++i) {
+      const AddedToken& token = parts_.added[i];
+      added_by_id_.emplace(token.id, i);
+      added_by_content_.emplace(token.content, i);
+      AlignedText pattern(token.content, 0);
+      if (token.normalized) pattern = normalized(pattern);
+      AddedTokenFinder& finder = token.normalized ? normalized_finder_ : raw_finder_;
+      if (!finder.add(token, pattern.bytes())) {
+        base::fail("added_tokens", fmt::format("at most {} bytes when normalized", Trie::kMaxStringBytes),
+                   base::quoted(token.content));
+      }
+    }
+  }
+
+  const TokenizerParts& parts() const { return parts_; }
+
+  std::vector<Piece> pieces_of(std::string_view text, bool add_special) const {
+    if (text.size() > kMaxTextBytes) {
+      base::refuse("text", fmt::format("at most {} bytes", kMaxTextBytes), fmt::format("{}", text.size()));
+    }
+    std::vector<Piece> pieces;
+    pieces.reserve(text.size() / 4 + 8);
+    cut_raw(valid_source(text), pieces);
+    if (parts_.post_processor) parts_.post_processor->process(pieces, add_special);
+    return pieces;
+  }
+
+  std::optional<uint32_t> id_of(std::string_view piece) const {
+    const auto added = added_by_content_.find(std::string(piece));
+    if (added != added_by_content_.end()) return parts_.added[added->second].id;
+    return parts_.model->id_of(piece);
+  }
+
+  // The added token of an id, or nullptr.
+  const AddedToken* added(uint32_t id) const {
+    const auto found = added_by_id_.find(id);
+    return found == added_by_id_.end() ? nullptr : &parts_.added[found->second];
+  }
+
+  std::string_view piece_of(uint32_t id) const {
+    return id < parts_.model->size() ? parts_.model->piece_of(id) : std::string_view(added(id)->content);
+  }
+
+  uint32_t checked(int64_t id) const {
+    if (id < 0 || static_cast<uint64_t>(id) >= parts_.vocab_size) {
+      base::refuse("token id", fmt::format("0 to {}", parts_.vocab_size - 1), fmt::format("{}", id));
+    }
+    return static_cast<uint32_t>(id);
+  }
+
+ private:
+  AlignedText normalized(const AlignedText& source) const {
+    AlignedText result;
+    parts_.normalizer ? parts_.normalizer->normalize(source, result) : void(result.keep(source.bytes(), source, 0));
+    return result;
+  }
+
+  void cut_raw(AlignedText source, std::vector<Piece>& pieces) const {
+    const std::vector<Stretch> stretches = raw_finder_.cut(source.bytes());
+    for (const Stretch& stretch : stretches) {
+      if (stretch.id) {
+        pieces.push_back({.id = *stretch.id, .span = source.original(stretch.span)});
+      } else if (stretches.size() == 1) {
+        cut_normalized(normalized(source), pieces);
+      } else {
+        cut_normalized(normalized(source.slice(stretch.span)), pieces);
+      }
+    }
+  }
+
+  void cut_normalized(AlignedText text, std::vector<Piece>& pieces) const {
+    const std::vector<Stretch> stretches = normalized_finder_.cut(text.bytes());
+    for (const Stretch& stretch : stretches) {
+      if (stretch.id) {
+        pieces.push_back({.id = *stretch.id, .span = text.original(stretch.span)});
+      } else if (stretches.size() == 1) {
+        cut_words(text, pieces);
+      } else {
+        AlignedText part = text.slice(stretch.span);
+        cut_words(part, pieces);
+      }
+    }
+  }
+
+  void cut_words(AlignedText& text, std::vector<Piece>& pieces) const {
+    std::vector<Span> words = {{0, static_cast<uint32_t>(text.bytes().size())}};
+    if (parts_.pre_tokenizer) parts_.pre_tokenizer->split(text, words);
+    const size_t before = pieces.size();
+    parts_.model->tokenize(text.bytes(), words, pieces);
+    AlignedText::Cursor cursor(text);
+    for (size_t i = before; i < pieces.size(); ++i) pieces[i].span = cursor.original(pieces[i].span);
+  }
+
+  TokenizerParts parts_;
+  AddedTokenFinder raw_finder_, normalized_finder_;
+  std::unordered_map<uint32_t, size_t> added_by_id_;
+  std::unordered_map<std::string, size_t> added_by_content_;
+};
+
+Tokenizer::Tokenizer(TokenizerParts parts) : impl_(std::make_unique<Impl>(std::move(parts))) {}
+Tokenizer::~Tokenizer() = default;
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+
+Tokenizer Tokenizer::from_file(const std::filesystem::path& tokenizer_json) {
+  return from_json(base::read_file(tokenizer_json, kMaxFileBytes), tokenizer_json.string());
+}
+
+Tokenizer Tokenizer::from_json(std::string_view json, std::string_view where) {
+  return Tokenizer(read_tokenizer_json(json, where));
+}
+
+Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
+  const std::vector<Piece> pieces = impl_->pieces_of(text, add_special);
+  const bool valid = simdjson::validate_utf8(text.data(), text.size());
+  Encoding encoding;
+  encoding.tokens.reserve(pieces.size());
+  for (const Piece& piece : pieces) {
+    Token& token = encoding.tokens.emplace_back();
+    token.piece = impl_->piece_of(piece.id);
+    token.id = piece.id;
+    token.begin = piece.span.begin;
+    token.end = piece.span.end;
+    token.special = piece.special;
+    token.type_id = piece.type_id;
+    token.continues_word = piece.continues_word;
+    if (piece.special) {
+      token.text = token.piece;
+    } else if (valid) {
+      token.text = text.substr(token.begin, token.end - token.begin);
+    } else {
+      append_valid(token.text, text.substr(token.begin, token.end - token.begin));
+    }
+    encoding.unknown_count += piece.unknown;
+  }
+  return encoding;
+}
+
+std::vector<int64_t> Tokenizer::encode_ids(std::string_view text, bool add_special) const {
+  const std::vector<Piece> pieces = impl_->pieces_of(text, add_special);
+  std::vector<int64_t> ids(pieces.size());
+  for (size_t i = 0; i < pieces.size(); ++i) ids[i] = pieces[i].id;
+  return ids;
+}
+
+std::string Tokenizer::decode(std::span<const int64_t> ids, bool skip_special) const {
+  std::vector<std::string_view> pieces;
+  for (const int64_t id : ids) {
+    const uint32_t checked = impl_->checked(id);
+    const AddedToken* added = impl_->added(checked);
+    if (skip_special && added != nullptr && added->special) continue;
+    pieces.push_back(impl_->piece_of(checked));
+  }
+  return impl_->parts().decoder->decode(pieces);
+}
+
+size_t Tokenizer::vocab_size() const { return impl_->parts().vocab_size; }
+
+std::optional<int64_t> Tokenizer::id_of(std::string_view piece) const { return impl_->id_of(piece); }
+
+std::string_view Tokenizer::piece_of(int64_t id) const { return impl_->piece_of(impl_->checked(id)); }
+
+std::optional<size_t> Tokenizer::file_truncation() const { return impl_->parts().truncation; }
+
+std::optional<size_t> Tokenizer::file_padding() const { return impl_->parts().padding; }
+
+std::vector<std::string> Tokenizer::warnings() const { return impl_->parts().warnings; }
+
+}  // namespace clearhead::text

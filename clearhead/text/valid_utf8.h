@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace clearhead::text {
+
+// One code point at byte `at` of a text that is known to be valid UTF-8.
+struct ValidCodePoint {
+  char32_t value;
+  size_t length;  // bytes
+};
+
+inline ValidCodePoint code_point_at(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(text[at + i])); };
+  const auto trail = [&](size_t i) { return byte(i) & 0x3f; };
+  const char32_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  if (lead < 0xe0) return {(lead & 0x1f) << 6 | trail(1), 2};
+  if (lead < 0xf0) return {(lead & 0x0f) << 12 | trail(1) << 6 | trail(2), 3};
+  return {(lead & 0x07) << 18 | trail(1) << 12 | trail(2) << 6 | trail(3), 4};
+}
+
+// The code point that ends before byte `end`, which must not be 0.
+inline ValidCodePoint code_point_before(std::string_view text, size_t end) {
+  size_t at = end - 1;
+  while ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) --at;
+  return code_point_at(text, at);
+}
+
+}  // namespace clearhead::text

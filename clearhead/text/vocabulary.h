@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "clearhead/text/trie.h"
+
+namespace clearhead::text {
+
+// The pieces that a model has, and their ids 0 to size() - 1.
+class Vocabulary {
+ public:
+  // Throws: Error if ids are not 0 to entries.size() - 1 with each there once, if a piece is there twice, or if pieces
+  // are too long or too many for a trie; `where` names the file.
+  Vocabulary(std::span<const std::pair<std::string_view, uint64_t>> entries, std::string_view where);
+
+  size_t size() const { return begins_.size() - 1; }
+  std::optional<uint32_t> id_of(std::string_view piece) const;
+  std::string_view piece_of(uint32_t id) const;
+  const Trie& trie() const { return trie_; }
+
+ private:
+  Trie trie_;
+  std::string bytes_;             // all pieces, one after the other, by id
+  std::vector<uint32_t> begins_;  // [size + 1]
+};
+
+}  // namespace clearhead::text

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// minilm's tokenizer against the tokenizers library, by the goldens of golden/make_golden.py.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "clearhead/base/memory.h"
+#include "clearhead/text/tokenizer.h"
+#include "tests/support/model_folder.h"
+
+namespace clearhead::text {
+namespace {
+
+const Tokenizer& minilm() {
+  static const Tokenizer tokenizer = Tokenizer::from_file(tests::minilm_folder() / "tokenizer.json");
+  return tokenizer;
+}
+
+using Row = std::vector<int64_t>;  // id, begin, end of each token
+
+Row row_of(const Encoding& encoding) {
+  Row row;
+  for (const Token& token : encoding.tokens) {
+    row.insert(row.end(), {token.id, static_cast<int64_t>(token.begin), static_cast<int64_t>(token.end)});
+  }
+  return row;
+}
+
+// A golden's spans are the gap since the last token and the length; 0 and 0 for a special token.
+Row golden_row(const nlohmann::json& ids, const nlohmann::json& spans) {
+  Row row;
+  int64_t last = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto gap = spans[2 * i].get<int64_t>(), length = spans[2 * i + 1].get<int64_t>();
+    const bool special = gap == 0 && length == 0;
+    const int64_t begin = special ? 0 : last + gap;
+    row.insert(row.end(), {ids[i].get<int64_t>(), begin, begin + length});
+    if (!special) last = begin + length;
+  }
+  return row;
+}
+
+TEST(Golden, EveryIdAndOffset) {
+  const auto rows = nlohmann::json::parse(base::read_file(CLEARHEAD_TEST_DATA "/bert_golden.json", 1 << 20));
+  ASSERT_GE(rows.size(), 500u);
+  for (const auto& row : rows) {
+    const auto text = row[0].get<std::string>();
+    const Row expected = golden_row(row[1], row[2]);
+    EXPECT_EQ(row_of(minilm().encode(text)), expected) << text;
+    std::vector<int64_t> ids;
+    for (size_t i = 0; i < expected.size(); i += 3) ids.push_back(expected[i]);
+    EXPECT_EQ(minilm().encode_ids(text), ids) << text;
+  }
+}
+
+TEST(Golden, TruncationAndPaddingOfTheFileAreReadAndNotCarriedOut) {
+  EXPECT_EQ(minilm().file_truncation(), 128u);
+  EXPECT_EQ(minilm().file_padding(), 128u);
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "cat ";
+  EXPECT_EQ(minilm().encode(text).tokens.size(), 202u);
+  EXPECT_EQ(minilm().encode("cat").tokens.size(), 3u);
+  EXPECT_TRUE(minilm().warnings().empty());
+}
+
+TEST(Golden, VocabularyOfTheFile) {
+  EXPECT_EQ(minilm().vocab_size(), 30522u);
+  EXPECT_EQ(minilm().id_of("[CLS]"), 101);
+  EXPECT_EQ(minilm().piece_of(2075), "##ing");
+  EXPECT_EQ(minilm().id_of("no such piece"), std::nullopt);
+}
+
+TEST(Golden, DecodesAsTheLibraryDoes) {
+  const Encoding encoding = minilm().encode("Don't stop, playing; it's 3.5 antidisestablishmentarianism!");
+  std::vector<int64_t> ids;
+  for (const Token& token : encoding.tokens) ids.push_back(token.id);
+  EXPECT_EQ(minilm().decode(ids, true), "don ' t stop, playing ; it ' s 3. 5 antidisestablishmentarianism!");
+  EXPECT_EQ(minilm().decode(ids, false),
+            "[CLS] don ' t stop, playing ; it ' s 3. 5 antidisestablishmentarianism! [SEP]");
+}
+
+// Time must grow with the length alone. The bound is far above what is needed (a few hundredths of a second), so that
+// a busy machine or a sanitizer does not fail it, and far below what a quadratic step would take.
+TEST(Golden, AMegabyteWithoutASpace) {
+  const auto timed = [](const std::string& text, size_t tokens, size_t unknown) {
+    const auto start = std::chrono::steady_clock::now();
+    const Encoding encoding = minilm().encode(text);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    EXPECT_EQ(encoding.tokens.size(), tokens + 2);
+    EXPECT_EQ(encoding.unknown_count, unknown);
+    EXPECT_LT(taken.count(), 10.0);
+  };
+  const auto repeated = [](std::string_view text, size_t count) {
+    std::string result;
+    for (size_t i = 0; i < count; ++i) result += text;
+    return result;
+  };
+  timed(repeated("a", 1'000'000), 1, 1);
+  timed(repeated(" ", 1'000'000), 0, 0);
+  timed(repeated("!", 1'000'000), 1'000'000, 0);
+  timed(repeated("[", 1'000'000), 1'000'000, 0);
+  timed(repeated("\u4f60", 1'000'000), 1'000'000, 1'000'000);
+  timed("a" + repeated("\u0301", 500'000), 1, 0);
+  timed(repeated("\ud55c", 350'000), 1, 1);
+  timed(repeated("\u302e\u302f", 100'000), 1, 1);
+  timed(repeated("[MASK]", 100'000), 100'000, 0);
+  timed(repeated("\xff", 1'000'000), 0, 0);
+}
+
+}  // namespace
+}  // namespace clearhead::text
