@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a text, with a small tokenizer of which the first byte chooses the kind: ids and offsets stay in range
+// and rise, the words that people read are valid UTF-8, and the ids are those of encode_ids.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clearhead/base/utf8.h"
+#include "clearhead/text/tokenizer.h"
+#include "clearhead/text/toy_tokenizer.h"
+#include "clearhead/text/word.h"
+
+namespace {
+
+using clearhead::text::Encoding;
+using clearhead::text::Tokenizer;
+
+std::string json_of(unsigned kind) {
+  const auto flag = [kind](int bit) { return std::string((kind >> bit & 1) != 0 ? "true" : "false"); };
+  return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[
+{"id":0,"content":"[UNK]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},
+{"id":1,"content":"[CLS]","single_word":)" +
+         flag(0) + R"(,"lstrip":)" + flag(1) + R"(,"rstrip":)" + flag(2) + R"(,"normalized":false,"special":true},
+{"id":10,"content":"Caf\u00e9","single_word":)" +
+         flag(2) + R"(,"lstrip":)" + flag(0) + R"(,"rstrip":)" + flag(1) + R"(,"normalized":true,"special":false}],
+"normalizer":{"type":"BertNormalizer","clean_text":)" +
+         flag(3) + R"(,"handle_chinese_chars":)" + flag(4) + R"(,"strip_accents":)" + flag(5) + R"(,"lowercase":)" +
+         flag(6) + R"(},"pre_tokenizer":{"type":"BertPreTokenizer"},
+"post_processor":{"type":"BertProcessing","sep":["[SEP]",2],"cls":["[CLS]",1]},
+"decoder":{"type":"WordPiece","prefix":"##","cleanup":true},
+"model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":9,
+"vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,"a":3,"##a":4,"b":5,"##\u0301":6,"\u4f60":7,"!":8,"##\u1161":9}}})";
+}
+
+void check(const Encoding& encoding, std::string_view text) {
+  size_t last = 0;
+  for (const auto& token : encoding.tokens) {
+    if (token.begin > token.end || token.end > text.size()) std::abort();
+    if (clearhead::base::first_invalid_utf8(token.text)) std::abort();
+    if (token.special) continue;
+    if (token.begin < last) std::abort();
+    last = token.begin;
+  }
+  size_t grouped = 0;
+  for (const auto& [first, end] : clearhead::text::word_groups(encoding)) {
+    if (first != grouped || end <= first) std::abort();
+    grouped = end;
+  }
+  if (grouped != encoding.tokens.size()) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const std::vector<Tokenizer> tokenizers = [] {
+    std::vector<Tokenizer> all;
+    for (unsigned kind = 0; kind < 128; ++kind) all.push_back(Tokenizer::from_json(json_of(kind), "fuzz"));
+    return all;
+  }();
+  if (size == 0) return 0;
+  const Tokenizer& tokenizer = tokenizers[data[0] % 128];
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const Encoding encoding = tokenizer.encode(text);
+  check(encoding, text);
+  const std::vector<int64_t> ids = tokenizer.encode_ids(text);
+  if (ids.size() != encoding.tokens.size()) std::abort();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] != encoding.tokens[i].id) std::abort();
+  }
+  tokenizer.decode(ids, true);
+  check(clearhead::text::toy_encode(text), text);
+  return 0;
+}
