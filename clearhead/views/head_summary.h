@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -11,7 +13,15 @@ namespace clearhead::views {
 
 // What a head does on a text, the first that holds (thresholds: kind_rules()).
 enum class HeadKind { previous, next, self, special, punctuation, broad, content };
+inline constexpr size_t kHeadKinds = 7;
 
+// Thresholds of the kinds, on means over rows.
+// Source: K. Clark et al., What Does BERT Look At?, 2019, for position and mass.
+inline constexpr double kPositionThreshold = 0.5;  // weight on the previous, next or same token
+inline constexpr double kMassThreshold = 0.6;      // mass on special tokens or punctuation
+inline constexpr double kBroadThreshold = 0.8;     // entropy over log of the number of visible keys
+
+// "previous", ... as in JSON.
 std::string_view name_of(HeadKind kind);
 
 // One weight: token query looks at token key.
@@ -20,25 +30,46 @@ struct Link {
   float weight;
 };
 
-// One head on one text. A figure without meaning (previous of a one-token text) is absent.
+// One head on one text. Means are over the rows that see a key at all; previous, next, self and first over those that
+// see that key. A figure without meaning (previous of a one-token text, special without special tokens) is absent. A
+// key counts as visible to a query if any recorded head of the layer gives it weight.
 struct HeadSummary {
   size_t layer = 0, head = 0;
   HeadKind kind = HeadKind::content;
-  std::vector<Link> links;               // strongest first, between different tokens that are not special
-  double telling = 0;                    // rank among content heads: strongest link times its row's share on such tokens
-  std::optional<double> entropy;         // nats, mean over rows
+  // Between different tokens that are not special, largest strength first, ties by query and key. The strength of a
+  // link is its weight times the share of its row's mass that is on tokens that are not special.
+  std::vector<Link> links;
+  double telling = 0;                      // rank among content heads: strength of the first link
+  std::optional<double> entropy;           // nats
   std::optional<double> relative_entropy;  // entropy over log of the visible keys, mean over rows with two or more
-  std::optional<double> strongest;       // mean over rows of the largest weight
-  std::optional<double> previous, next, self, first, special, punctuation;  // mean mass
-  std::optional<double> mean_distance;   // in tokens
+  std::optional<double> strongest;         // largest weight of a row
+  std::optional<double> previous, next, self, first, special, punctuation;  // mass
+  std::optional<double> mean_distance;                                      // in tokens
 };
 
-// Rules behind HeadKind, as text for `heads --help` and the documentation.
+// The weights of one recorded head. Shapes: [seq, seq], rows attend.
+// Throws: Error if they were not recorded.
+std::span<const float> head_weights(const capture::Trace& trace, size_t layer, size_t head);
+
+// A link with its strength, as HeadSummary::links ranks them.
+struct RankedLink {
+  Link link;
+  double strength = 0;
+};
+
+// The strongest link of one row; nothing for a special token or a row without links. Shapes: row [seq], tokens [seq].
+std::optional<RankedLink> strongest_link(std::span<const float> row, size_t query,
+                                         const std::vector<capture::TraceToken>& tokens);
+
+// Rules behind HeadKind with their thresholds, a line each, as text for `heads --help` and the documentation.
 std::string_view kind_rules();
 
 // One summary per recorded head with weights, by layer and head.
 // Throws: Error if the trace has no weights.
 std::vector<HeadSummary> summarize_heads(const capture::Trace& trace, size_t links_per_head = 8);
+
+// One head's summary. Throws: Error if its weights were not recorded.
+HeadSummary summarize_head(const capture::Trace& trace, size_t layer, size_t head, size_t links_per_head = 8);
 
 // Content heads first, the most telling first; then the others by kind, layer and head.
 std::vector<HeadSummary> in_order_of_telling(std::vector<HeadSummary> heads);

@@ -15,7 +15,8 @@ namespace clearhead::views {
 // float. Schemas: docs/schema/.
 
 // {"model", "text", "tokens"}
-std::string tokenize_json(const std::string& model, const std::string& text, const std::vector<capture::TraceToken>& tokens);
+std::string tokenize_json(const std::string& model, const std::string& text,
+                          const std::vector<capture::TraceToken>& tokens);
 
 // {"model", "text", "tokens", "layer", "head", "weights", "row_reference", "row_sum", "lse"}
 std::string attend_head_json(const capture::Trace& trace, size_t layer, size_t head, const MapOptions& options);

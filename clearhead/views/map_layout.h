@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "clearhead/views/labels.h"
+
+namespace clearhead::views {
+
+// Names above the columns of a map: side by side, one character below the other, or a ruler of numbers.
+enum class ColumnNames { horizontal, vertical, ruler };
+
+// How a map of n tokens is fitted into columns.
+struct MapLayout {
+  size_t pool = 1;   // tokens on each side of a cell
+  size_t bins = 0;   // cells per row: ceil(n / pool)
+  size_t cell = 1;   // columns of a cell
+  size_t label = 0;  // columns of the names before the rows
+  bool numbers = false;
+  bool half_blocks = false;  // two rows in one line: upper half block over background
+  ColumnNames names = ColumnNames::ruler;
+};
+
+// Cells as large as the labels' width allows; pooled if not even the smallest fit.
+MapLayout map_layout(const std::vector<capture::TraceToken>& tokens, const Labels& labels);
+
+// The largest weight of each cell. Shapes: weights [n, n], result [bins, bins].
+std::vector<float> pooled_by_maximum(std::span<const float> weights, size_t n, size_t pool);
+
+}  // namespace clearhead::views

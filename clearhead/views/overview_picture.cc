@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "clearhead/views/attention_map.h"
+#include "clearhead/views/labels.h"
+
+namespace clearhead::views {
+namespace {
+
+constexpr size_t kTellingHeads = 8;  // named by themselves
+constexpr size_t kMostTokens = 12;   // of the text, each with its most telling head
+constexpr size_t kMostGridLayers = 12;
+constexpr size_t kMostGridHeads = 24;
+constexpr size_t kBarColumns = 16;
+
+// The whole model on one text, section by section.
+class Overview {
+ public:
+  Overview(const capture::Trace& trace, const std::vector<HeadSummary>& heads, const Labels& labels)
+      : trace_(trace), tokens_(trace.info().tokens), heads_(heads), labels_(labels), pen_(labels.pen()) {}
+
+  void draw_title(std::string& output) const {
+    const auto number = [&](size_t value) { return pen_.write(fmt::format("{}", value), Ink::strong); };
+    const capture::TraceInfo& info = trace_.info();
+    labels_.title(output, fill_in(labels_.word("overview_title"), {{"model", labels_.name(info.model)},
+                                                                   {"layers", number(info.num_layers)},
+                                                                   {"times", Text(pen_.times())},
+                                                                   {"heads", number(info.num_heads)},
+                                                                   {"tokens", number(tokens_.size())}}));
+    labels_.title(output, labels_.sentence(tokens_));
+  }
+
+  void draw_telling(std::string& output) const {
+    labels_.heading(output, labels_.word("telling_title"));
+    std::vector<Text> sentences;
+    size_t widest = 0;
+    for (const HeadSummary& head : heads_) {
+      if (head.kind != HeadKind::content || head.links.empty() || sentences.size() == kTellingHeads) break;
+      sentences.push_back(labels_.looks(head, head.links.front(), tokens_));
+      widest = std::max(widest, sentences.back().width());
+    }
+    if (sentences.empty()) labels_.line(output, pen_.write(labels_.word("none_telling"), Ink::dim));
+    widest = std::min(widest, labels_.width() - kBarColumns - 5);
+    for (size_t i = 0; i < sentences.size(); ++i) {
+      Text line = sentences[i].cut(widest, pen_.style()).padded(widest) + Text("  ") +
+                  pen_.bar(heads_[i].links.front().weight, kBarColumns);
+      labels_.line(output,
+                   line + other_links(heads_[i], labels_.width() - std::min(labels_.width(), line.width() + 5)));
+    }
+    const size_t all = count(HeadKind::content);
+    if (all > sentences.size() && !sentences.empty()) {
+      const Text more(fmt::format("{} ", pen_.ellipsis()));
+      const Text number(fmt::format("{}", all - sentences.size()));
+      labels_.line(output,
+                   pen_.write((more + fill_in(labels_.word("more_telling"), {{"count", number}})).str(), Ink::dim));
+    }
+  }
+
+  // A small picture of all heads, and beside it what each kind does and which heads are of it.
+  void draw_kinds(std::string& output) const {
+    labels_.heading(output, labels_.word("kinds_title"));
+    const std::vector<Text> grid = grid_lines();
+    const size_t left = grid.empty() ? 0 : grid.back().width() + 3;
+    const std::vector<Text> kinds = kind_lines(labels_.width() - 2 - left);
+    for (size_t i = 0; i < std::max(grid.size(), kinds.size()); ++i) {
+      const Text beside = i < kinds.size() ? kinds[i] : Text();
+      labels_.line(output, i < grid.size() ? grid[i].padded(left) + beside : Text(std::string(left, ' ')) + beside);
+    }
+  }
+
+  void draw_tokens(std::string& output) const {
+    std::vector<Best> best = best_per_token();
+    if (best.empty()) return;
+    labels_.heading(output, labels_.word("best_title"));
+    const size_t all = best.size();
+    if (all > kMostTokens) keep_strongest(best);
+    std::vector<Text> links;
+    size_t widest_query = 0, widest = 0;
+    for (const Best& one : best) {
+      widest_query = std::max(widest_query, display_width(labels_.token(tokens_[one.link.query], 16)));
+      links.push_back(labels_.token(tokens_[one.link.key], Ink::key, 16) + Text(" ") +
+                      Text(labels_.percent(one.link.weight)));
+      widest = std::max(widest, links.back().width());
+    }
+    for (size_t i = 0; i < best.size(); ++i) {
+      labels_.line(output, labels_.token(tokens_[best[i].link.query], Ink::query, 16).padded(widest_query) + Text(" ") +
+                               pen_.write(pen_.arrow(), Ink::dim) + Text(" ") + links[i].padded(widest) + Text("  ") +
+                               pen_.bar(best[i].link.weight, kBarColumns) + Text("  ") +
+                               labels_.head(best[i].head->layer, best[i].head->head));
+    }
+    if (all > best.size()) {
+      const Text number(fmt::format("{}", all - best.size()));
+      const Text more =
+          Text(fmt::format("{} ", pen_.ellipsis())) + fill_in(labels_.word("more_tokens"), {{"count", number}});
+      labels_.line(output, pen_.write(more.str(), Ink::dim));
+    }
+  }
+
+ private:
+  // One token's strongest link over the heads, and the head that has it.
+  struct Best {
+    Link link;
+    double strength;
+    const HeadSummary* head;
+  };
+
+  size_t count(HeadKind kind) const {
+    return static_cast<size_t>(
+        std::count_if(heads_.begin(), heads_.end(), [&](const auto& h) { return h.kind == kind; }));
+  }
+
+  // The head's next links between other tokens, as many as fit.
+  Text other_links(const HeadSummary& head, size_t room) const {
+    Text line;
+    for (size_t i = 1; i < head.links.size() && i < 4; ++i) {
+      const Link& link = head.links[i];
+      if (link.weight < 0.1F) break;
+      const Text next = Text(i == 1 ? "  " : "   ") + labels_.link(link, tokens_);
+      if (line.width() + next.width() > room) break;
+      line += next;
+    }
+    return line;
+  }
+
+  const HeadSummary* at(size_t layer, size_t head) const {
+    const auto found =
+        std::find_if(heads_.begin(), heads_.end(), [&](const auto& h) { return h.layer == layer && h.head == head; });
+    return found == heads_.end() ? nullptr : &*found;
+  }
+
+  // Empty if the model is too large for a small picture.
+  std::vector<Text> grid_lines() const {
+    const auto& layers = trace_.info().layers;
+    const auto& heads = trace_.info().heads;
+    if (layers.size() > kMostGridLayers || heads.size() > kMostGridHeads || labels_.width() < 60) return {};
+    std::vector<Text> lines;
+    std::string ruler(3, ' ');
+    for (size_t i = 0; i < heads.size(); ++i) ruler += i % 5 == 0 ? fmt::format("{:<2}", heads[i]) : "  ";
+    lines.push_back(pen_.write(ruler, Ink::dim));
+    for (const size_t layer : layers) {
+      Text line = pen_.write(fmt::format("{:>2} ", layer), Ink::dim);
+      for (const size_t head : heads) line += grid_cell(at(layer, head));
+      lines.push_back(line);
+    }
+    return lines;
+  }
+
+  Text grid_cell(const HeadSummary* head) const {
+    if (head == nullptr) return Text("  ");
+    if (pen_.colored() && head->kind == HeadKind::content) return pen_.cell("  ", head->telling);
+    return pen_.write(fmt::format("{} ", pen_.glyph(head->kind)), head->kind);
+  }
+
+  std::vector<Text> kind_lines(size_t room) const {
+    std::vector<Text> lines;
+    for (const HeadKind kind : {HeadKind::content, HeadKind::previous, HeadKind::next, HeadKind::self,
+                                HeadKind::punctuation, HeadKind::broad, HeadKind::special}) {
+      const size_t number = count(kind);
+      if (number == 0) continue;
+      const Text many(fmt::format("{}", number));
+      if (kind == HeadKind::content) {
+        const Text sign = pen_.colored() ? pen_.cell("  ", 0.5) + Text(" ") + pen_.write(labels_.kind(kind), kind)
+                                         : labels_.kind_text(kind);
+        const auto name = number == 1 ? "content_line_one" : "content_line";
+        lines.push_back(fill_in(labels_.word(name), {{"kind", sign}, {"count", many}}));
+        continue;
+      }
+      const Text names = names_of(kind);
+      const Text line = fill_in(labels_.word("kind_line"), {{"kind", labels_.kind_text(kind)}, {"heads", names}});
+      lines.push_back(line.width() <= room
+                          ? line
+                          : fill_in(labels_.word("kind_line_many"),
+                                    {{"kind", labels_.kind_text(kind)}, {"count", many}, {"heads", names}}));
+    }
+    return lines;
+  }
+
+  // "layer 0 heads 2, 5; layer 3 head 1".
+  Text names_of(HeadKind kind) const {
+    std::map<size_t, std::vector<Text>> by_layer;
+    for (const HeadSummary& head : heads_)
+      if (head.kind == kind) by_layer[head.layer].push_back(Text(fmt::format("{}", head.head)));
+    std::vector<Text> groups;
+    for (const auto& [layer, heads] : by_layer) {
+      const Text number(fmt::format("{}", layer));
+      groups.push_back(heads.size() == 1
+                           ? fill_in(labels_.word("head"), {{"layer", number}, {"head", heads.front()}})
+                           : fill_in(labels_.word("heads"),
+                                     {{"layer", number}, {"heads", joined(heads, Text(labels_.word("comma")))}}));
+    }
+    return joined(groups, Text(labels_.word("semicolon")));
+  }
+
+  std::vector<Best> best_per_token() const {
+    const size_t n = tokens_.size();
+    std::vector<Best> best;
+    for (size_t query = 0; query < n; ++query) {
+      std::optional<Best> found;
+      for (const HeadSummary& head : heads_) {
+        if (head.kind != HeadKind::content) break;
+        const auto row = head_weights(trace_, head.layer, head.head).subspan(query * n, n);
+        const auto link = strongest_link(row, query, tokens_);
+        if (link && (!found || link->strength > found->strength)) found = Best{link->link, link->strength, &head};
+      }
+      if (found) best.push_back(*found);
+    }
+    return best;
+  }
+
+  static void keep_strongest(std::vector<Best>& best) {
+    std::stable_sort(best.begin(), best.end(), [](const Best& a, const Best& b) { return a.strength > b.strength; });
+    best.resize(kMostTokens);
+    std::sort(best.begin(), best.end(), [](const Best& a, const Best& b) { return a.link.query < b.link.query; });
+  }
+
+  const capture::Trace& trace_;
+  const std::vector<capture::TraceToken>& tokens_;
+  const std::vector<HeadSummary>& heads_;
+  const Labels& labels_;
+  const Pen& pen_;
+};
+
+}  // namespace
+
+std::string draw_overview(const capture::Trace& trace, const std::vector<HeadSummary>& heads_in_order,
+                          const MapOptions& options, const Style& style) {
+  const Labels labels(style);
+  const Overview overview(trace, heads_in_order, labels);
+  std::string output;
+  overview.draw_title(output);
+  overview.draw_telling(output);
+  overview.draw_kinds(output);
+  overview.draw_tokens(output);
+  if (options.words) labels.note(output, Text(labels.word("joined")));
+  return output;
+}
+
+}  // namespace clearhead::views

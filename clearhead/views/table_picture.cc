@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "clearhead/views/attention_map.h"
+#include "clearhead/views/labels.h"
+
+namespace clearhead::views {
+namespace {
+
+// Cells of equal width per column; numbers stand at the right.
+class Table {
+ public:
+  Table(std::vector<Text> head, std::vector<bool> right) : right_(std::move(right)), widths_(head.size(), 0) {
+    add(std::move(head));
+  }
+
+  void add(std::vector<Text> row) {
+    for (size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], row[i].width());
+    rows_.push_back(std::move(row));
+  }
+
+  size_t size() const { return rows_.size(); }
+
+  Text line(size_t row) const {
+    Text line;
+    for (size_t i = 0; i < widths_.size(); ++i) {
+      if (i != 0) line += Text("  ");
+      const Text& cell = rows_[row][i];
+      line += right_[i] ? cell.right_aligned(widths_[i]) : cell.padded(widths_[i]);
+    }
+    return line;
+  }
+
+ private:
+  std::vector<bool> right_;
+  std::vector<size_t> widths_;
+  std::vector<std::vector<Text>> rows_;
+};
+
+std::vector<Text> column_names(const Labels& labels, std::initializer_list<std::string_view> names) {
+  std::vector<Text> head;
+  for (const std::string_view name : names)
+    head.push_back(labels.pen().write(labels.word(fmt::format("column.{}", name)), Ink::title));
+  return head;
+}
+
+// A mean weight in percent, on its colour.
+Text share(const Pen& pen, const std::optional<double>& value) {
+  if (!value) return pen.write(pen.style().ascii ? "-" : "\xE2\x80\x93", Ink::dim);
+  const std::string number = fmt::format(" {:3.0f} ", 100 * *value);
+  return pen.colored() ? pen.cell(number, *value) : Text(number);
+}
+
+Text figure(const Pen& pen, const std::optional<double>& value) {
+  return value ? Text(fmt::format("{:.2f}", *value)) : pen.write(pen.style().ascii ? "-" : "\xE2\x80\x93", Ink::dim);
+}
+
+}  // namespace
+
+std::string draw_head_table(const capture::Trace& trace, const std::vector<HeadSummary>& heads, const Style& style) {
+  const Labels labels(style);
+  const Pen& pen = labels.pen();
+  Table table(column_names(labels, {"layer", "head", "kind", "entropy", "distance", "strongest", "previous", "next",
+                                    "self", "first", "special", "link"}),
+              {true, true, false, true, true, true, true, true, true, true, true, false});
+  for (const HeadSummary& head : heads) {
+    const bool content = head.kind == HeadKind::content;
+    const auto number = [&](size_t value) {
+      return pen.write(fmt::format("{}", value), content ? Ink::strong : Ink::plain);
+    };
+    table.add({number(head.layer), number(head.head), labels.kind_text(head.kind), figure(pen, head.entropy),
+               figure(pen, head.mean_distance), share(pen, head.strongest), share(pen, head.previous),
+               share(pen, head.next), share(pen, head.self), share(pen, head.first), share(pen, head.special),
+               head.links.empty() ? Text() : labels.link(head.links.front(), trace.info().tokens)});
+  }
+  std::string output;
+  labels.line(output, table.line(0), 1);
+  for (size_t i = 0; i < heads.size(); ++i) {
+    if (i == 0 || heads[i].layer != heads[i - 1].layer) labels.line(output, pen.line(labels.width() - 2), 1);
+    labels.line(output, table.line(i + 1), 1);
+  }
+  output += '\n';
+  labels.note(output, Text(labels.word("table_legend")));
+  return output;
+}
+
+std::string draw_tokens(const std::vector<capture::TraceToken>& tokens, const Style& style) {
+  const Labels labels(style);
+  const Pen& pen = labels.pen();
+  std::string output;
+  labels.title(output, fill_in(labels.word("tokens_title"), {{"tokens", Text(fmt::format("{}", tokens.size()))}}));
+  labels.title(output, labels.sentence(tokens));
+  output += '\n';
+  Table table(column_names(labels, {"index", "text", "piece", "id", "bytes"}), {true, false, false, true, true});
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const capture::TraceToken& token = tokens[i];
+    const std::string piece = printable(token.piece, style);
+    table.add({pen.write(fmt::format("{}", i), Ink::dim), labels.token(token, Ink::query, 32),
+               pen.write(display_width(piece) > 32 ? fit(piece, 32, style) : piece,
+                         token.special ? Ink::special : Ink::plain),
+               Text(fmt::format("{}", token.id)),
+               token.special ? pen.write(labels.word("special"), Ink::special)
+                             : pen.write(fmt::format("{}..{}", token.begin, token.end), Ink::dim)});
+  }
+  labels.line(output, table.line(0), 1);
+  labels.line(output, pen.line(std::min(labels.width() - 2, table.line(0).width())), 1);
+  for (size_t i = 1; i < table.size(); ++i) labels.line(output, table.line(i), 1);
+  return output;
+}
+
+}  // namespace clearhead::views
