@@ -16,10 +16,10 @@ enum class Causal { none, top_left, offset };
 // How heads attend: behaviours, never models.
 struct AttentionConfig {
   size_t num_heads = 1;
-  size_t num_kv_heads = 1;     // divides num_heads; query head h reads kv head h / (num_heads / num_kv_heads)
-  size_t head_dim = 1;         // of query and key
-  size_t value_dim = 1;        // of value and head output
-  std::optional<float> scale;  // absent: 1 / sqrt(head_dim)
+  size_t num_kv_heads = 1;  // divides num_heads; query head h reads kv head h / (num_heads / num_kv_heads)
+  size_t head_dim = 1;      // of query and key
+  size_t value_dim = 1;     // of value and head output
+  std::optional<float> scale = std::nullopt;  // absent: 1 / sqrt(head_dim)
   Causal causal = Causal::none;
   size_t key_offset = 0;  // with Causal::offset: number of keys before the first query
 

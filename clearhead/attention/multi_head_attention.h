@@ -26,8 +26,8 @@ struct MultiHeadParameters {
   linear::PackedLinear value;   // [num_kv_heads * value_dim, d_model]
   linear::PackedLinear output;  // [d_model, num_heads * value_dim]
   // Learned keys and values that stand behind those of every sequence, after projection; none: left as they are.
-  tensor::Tensor appended_key;    // [appended, num_kv_heads * head_dim]
-  tensor::Tensor appended_value;  // [appended, num_kv_heads * value_dim]
+  tensor::Tensor appended_key = {};    // [appended, num_kv_heads * head_dim]
+  tensor::Tensor appended_value = {};  // [appended, num_kv_heads * value_dim]
 };
 
 // What flows in. For self-attention query, key and value are the same span.

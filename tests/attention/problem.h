@@ -37,6 +37,19 @@ struct Problem {
     value = hashed_values(seed * 8 + 2, batch * key_len * config.num_kv_heads * config.value_dim);
   }
 
+  // The same numbers, without the mask.
+  Problem copy() const {
+    Problem other(ProblemSizes{});
+    other.config = config;
+    other.batch = batch;
+    other.query_len = query_len;
+    other.key_len = key_len;
+    other.query = query;
+    other.key = key;
+    other.value = value;
+    return other;
+  }
+
   void set_mask(const std::vector<float>& values, tensor::Shape shape) {
     mask_values = tensor::Tensor(std::move(shape));
     std::copy(values.begin(), values.end(), mask_values.as<float>().begin());
