@@ -13,16 +13,16 @@ namespace clearhead::kernels {
 // Shapes: input, output [count]; output may be input.
 
 // x Phi(x) = x / 2 (1 + erf(x / sqrt 2)).
-// Error: at most 1e-7 |x| absolute, and 4e-6 relative down to x = -8 where that is smaller.
+// Error: at most 2e-7 |x|, and at most 4e-6 of the result down to x = -8.
 // Source: Hendrycks and Gimpel 2016, Gaussian Error Linear Units.
 void gelu(std::span<const float> input, std::span<float> output);
 
 // x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): the approximation that GPT-2 was trained with.
-// Error: at most 1e-7 |x| absolute, and 4e-6 relative down to x = -5.
+// Error: at most 2e-7 |x|, and at most 4e-6 of the result down to x = -5.
 void gelu_tanh(std::span<const float> input, std::span<float> output);
 
 // x / (1 + e^-x).
-// Error: at most 1e-7 |x| absolute, and 4e-6 relative down to x = -60.
+// Error: at most 2e-7 |x|, and at most 4e-6 of the result down to x = -60.
 // Source: Ramachandran, Zoph and Le 2017, Searching for Activation Functions.
 void silu(std::span<const float> input, std::span<float> output);
 

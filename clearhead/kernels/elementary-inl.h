@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // exp2, log2, tanh, erfc and the activations on vectors, for other kernels: the same operations on every target.
 // Errors and bits are those of the array forms in elementary.h and activation.h.
-// Coefficients: minimax fits, made by tests/kernels/golden/fit_elementary.py.
+// Coefficients: minimax fits in the relative error, made by tests/kernels/golden/fit_elementary.py; those of exp2 with
+// the constant held at 1.
 #if defined(CLEARHEAD_KERNELS_ELEMENTARY_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef CLEARHEAD_KERNELS_ELEMENTARY_INL_H
 #undef CLEARHEAD_KERNELS_ELEMENTARY_INL_H
@@ -85,7 +86,7 @@ HWY_INLINE V tanh(D d, V x) {
   const V limited = hn::IfThenElse(hn::Gt(size, limit), limit, size);
   const V power = exp2_below_127(d, hn::Mul(limited, hn::Set(d, 2.88539008f)));  // 2 log2 e
   const V large = hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(power, one)));
-  return hn::IfThenElse(hn::Lt(size, hn::Set(d, 0.6f)), small, hn::CopySign(large, x));
+  return hn::CopySign(hn::IfThenElse(hn::Lt(size, hn::Set(d, 0.6f)), small, large), x);  // small loses the sign of -0
 }
 
 // erfc(y) for y >= 0, given also exponent = -y^2 log2 e: 2^exponent P(s) / (y + 2), s = (y - 2) / (y + 2).
@@ -107,7 +108,7 @@ HWY_INLINE V erf(D d, V x) {
   const V one = hn::Set(d, 1.0f), square = hn::Mul(x, x), size = hn::Abs(x);
   const V small = hn::MulAdd(x, polynomial(d, square, kCoefficients), x);
   const V rest = erfc_positive(d, size, hn::Mul(square, hn::Set(d, -1.44269504f)));
-  return hn::IfThenElse(hn::Lt(size, one), small, hn::CopySign(hn::Sub(one, rest), x));
+  return hn::CopySign(hn::IfThenElse(hn::Lt(size, one), small, hn::Sub(one, rest)), x);
 }
 
 // x Phi(x), Phi the normal distribution: from its tail Q = erfc(|x| / sqrt 2) / 2, so that small results keep their

@@ -12,7 +12,7 @@ namespace clearhead::kernels {
 // Shapes: input, output [count]; output may be input.
 
 // 2^x. exp2(0) is exactly 1; below -126 and at -inf exactly 0; +inf from 128 on; NaN stays NaN.
-// Error: at most 3 ULP (2.2e-7 relative).
+// Error: at most 3 ULP (2.4e-7 relative).
 void exp2(std::span<const float> input, std::span<float> output);
 
 // log2 x. log2(1) is exactly 0; -inf at 0 of either sign, NaN below; +inf and NaN stay what they are; subnormals count.

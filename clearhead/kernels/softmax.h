@@ -12,8 +12,8 @@ namespace clearhead::kernels {
 //
 // Shapes: input, output [count]; output may be input. Units: natural.
 // Returns false, and zeros, if nothing can be seen: no element, or every element -inf. A NaN or +inf makes the row NaN.
-// Error: at most 3e-7 p + 1e-7 p |x_i - max x| (measured by softmax_test). Bits: the same on every SIMD target
-// with fused multiply-add, because the sum goes over 16 virtual lanes.
+// Error: at most p_i (4e-7 + 1e-7 |x_i - max x|), measured by softmax_test; below 2^-126 exactly 0. Bits: the same on
+// every SIMD target with fused multiply-add, because the sum goes over 16 virtual lanes.
 bool softmax(std::span<const float> input, std::span<float> output);
 
 // What a row of scores keeps of itself over the keys of one tile, or of many once they are merged. Units: scores that
