@@ -71,6 +71,36 @@ Transformer::Transformer(ModelConfig config, Parameters parameters)
   check_parameters(config_, parameters_);
 }
 
+bool Transformer::has(capture::Stage stage) const {
+  using capture::Stage;
+  switch (stage) {
+    case Stage::rotated_query:
+    case Stage::rotated_key:
+    case Stage::logits: return false;
+    case Stage::token_type_embedding: return config_.type_vocab_size != 0;
+    case Stage::feed_forward_input:
+    case Stage::feed_forward_hidden:
+    case Stage::feed_forward_output: return config_.d_ff != 0;
+    default: return true;
+  }
+}
+
+size_t Transformer::resident_bytes() const {
+  const auto norm_bytes = [](const NormParameters& norm) {
+    return norm.gain.bytes().size() + norm.bias.bytes().size();
+  };
+  size_t sum = norm_bytes(parameters_.embedding_norm) + norm_bytes(parameters_.final_norm);
+  for (const BlockParameters& block : parameters_.blocks) {
+    const attention::MultiHeadParameters& heads = block.attention;
+    for (const linear::PackedLinear* packed :
+         {&heads.query, &heads.key, &heads.value, &heads.output, &block.feed_forward_in, &block.feed_forward_out}) {
+      sum += packed->bytes();
+    }
+    sum += norm_bytes(block.attention_norm) + norm_bytes(block.feed_forward_norm);
+  }
+  return sum;
+}
+
 tensor::Tensor Transformer::run(const ModelInput& input, capture::Observer* observer) const {
   tensor::Tensor x = embed(config_, parameters_, input, observer);
   for (size_t layer = 0; layer < config_.num_layers; ++layer) {

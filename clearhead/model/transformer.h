@@ -26,6 +26,12 @@ class Transformer {
   const ModelConfig& config() const { return config_; }
   const Parameters& parameters() const { return parameters_; }
 
+  // Whether run has this stage at all (a model without a feed-forward half has no feed_forward_hidden, ...).
+  bool has(capture::Stage stage) const;
+
+  // Bytes that the parameters keep in memory; what stays in a mapped file does not count.
+  size_t resident_bytes() const;
+
   // Runs one text and returns the last hidden state [1, seq, d_model]; shows every stage that observer wants.
   // Throws: Error (usage) if there is no token, an id has no row in the embedding, or there are more tokens than
   // positions; base::Interrupted between layers.

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+
+#include "clearhead/capture/selection.h"
+#include "clearhead/model/transformer.h"
+
+namespace clearhead::engine {
+
+// More bytes than can be counted.
+inline constexpr size_t kUncountable = std::numeric_limits<size_t>::max();
+
+// Bytes that a run of seq_len tokens keeps in memory, or kUncountable:
+//
+//   parameters   what is packed; embedding tables stay in their file
+//   recorded     4 bytes per element of every selected stage, layer and head that the model has
+//   passing      4 bytes per element of what one layer holds while it runs: its inputs and outputs, and every score
+//                stage that is recorded with all heads, before heads are selected
+size_t estimate_run_bytes(const model::Transformer& transformer, size_t seq_len, const capture::Selection& selection);
+
+// Bytes that programs could get without swapping, as the system says; nothing if it does not say.
+std::optional<size_t> free_memory();
+
+}  // namespace clearhead::engine
