@@ -106,7 +106,7 @@ class Pass {
   void spaced(ValidCodePoint here, unsigned bits) {
     std::string bytes = " ";
     if ((bits & kHan) != 0) {
-      for (const char32_t part : decomposed(here.value).view()) append_lower(bytes, part);
+      for (const char32_t part : decomposed(here.value)) append_lower(bytes, part);
       bytes += ' ';
     }
     replace(here, bytes);
@@ -118,14 +118,14 @@ class Pass {
     std::string bytes;
     size_t first_part = 0;
     bool keeps_marks = false;
-    for (const char32_t part : parts.view()) {
+    for (const char32_t part : parts) {
       keeps_marks = keeps_marks || (!bytes.empty() && is_kept_mark(part));
       append_lower(bytes, part);
       if (first_part == 0) first_part = bytes.size();
     }
     const size_t before = result_.bytes().size();
     const Span origin = origin_of(here);
-    if (bytes.size() == here.length && parts.view().size() == 1) {
+    if (bytes.size() == here.length && parts.size() == 1) {
       std::ranges::copy(bytes, keep(at_ + here.length).begin());
     } else {
       replace(here, bytes);
@@ -177,7 +177,7 @@ class Pass {
     if (tail_.size != 0) {
       result_.truncate(tail_.size);
       const ShortCodePoints parts = decomposition_of(tail_.starter);
-      for (const char32_t part : parts.view().subspan(1)) add(part, true);
+      for (size_t i = 1; i < parts.size(); ++i) add(parts[i], true);
     }
     while (at_ < text_.size()) {
       const ValidCodePoint next = code_point_at(text_, at_);
@@ -186,7 +186,7 @@ class Pass {
       if (!removed) {
         origins.push_back(origin_of(next));
         const ShortCodePoints parts = decomposition_of(next.value);
-        for (size_t i = 0; i < parts.view().size(); ++i) add(parts.view()[i], i > 0);
+        for (size_t i = 0; i < parts.size(); ++i) add(parts[i], i > 0);
       }
       at_ += next.length;
     }
@@ -213,12 +213,11 @@ class Pass {
     const unsigned bits = table_[c] & touched_;
     if ((bits & kNonspacingMark) != 0) return;
     if ((bits & kCased) == 0) return base::append_utf8(bytes, c);
-    const ShortCodePoints lowered = lower_case_of(c);
-    for (const char32_t part : lowered.view()) base::append_utf8(bytes, part);
+    for (const char32_t part : lower_case_of(c)) base::append_utf8(bytes, part);
   }
 
   bool is_mark(char32_t c) const {
-    return (table_[c] & kComposed) != 0 && combining_class_of(decomposition_of(c).view()[0]) != 0;
+    return (table_[c] & kComposed) != 0 && combining_class_of(decomposition_of(c)[0]) != 0;
   }
 
   bool is_kept_mark(char32_t c) const { return (table_[c] & kNonspacingMark) == 0 && is_mark(c); }

@@ -2,6 +2,7 @@
 #include "clearhead/text/unicode.h"
 
 #include <algorithm>
+#include <span>
 
 #include "clearhead/text/unicode_tables.h"
 

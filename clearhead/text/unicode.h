@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace clearhead::text {
@@ -45,7 +44,10 @@ const PropertyTable& property_table();
 class ShortCodePoints {
  public:
   void push_back(char32_t c) { code_points_[size_++] = c; }
-  std::span<const char32_t> view() const { return {code_points_.data(), size_}; }
+  size_t size() const { return size_; }
+  char32_t operator[](size_t i) const { return code_points_[i]; }
+  const char32_t* begin() const { return code_points_.data(); }
+  const char32_t* end() const { return code_points_.data() + size_; }
 
  private:
   std::array<char32_t, 4> code_points_{};
