@@ -45,7 +45,7 @@ float round_to_odd(From value) {
   using Wide = std::conditional_t<std::is_same_v<From, double>, double, long double>;  // holds every int64 exactly
   const float nearest = static_cast<float>(value);
   const Wide exact = static_cast<Wide>(value), reached = static_cast<Wide>(nearest);
-  if (reached == exact || exact != exact) return nearest;
+  if (reached == exact || std::isnan(exact)) return nearest;
   uint32_t bits = std::bit_cast<uint32_t>(nearest);
   if (std::abs(reached) > std::abs(exact)) --bits;
   return std::bit_cast<float>(bits | 1);
