@@ -93,7 +93,6 @@ class Block {
     return work_.output.head_output.as<float>().subspan(start * config_.value_dim, config_.value_dim);
   }
   std::span<float> score_row(size_t row) const { return {&scratch_.scores[row * kKeyTile], tile_.count}; }
-  std::span<uint8_t> visible_row(size_t row) const { return {&scratch_.visible[row * kKeyTile], tile_.count}; }
   // The place of a row of the tile in [batch, heads, query, key].
   std::span<float> shown_row(tensor::Tensor& stage, size_t row) const {
     const ScoreIndex index{config_.num_heads, work_.input.query_len, work_.input.key_len};
@@ -114,24 +113,22 @@ class Block {
   void score_tile() {
     multiply_keys(scratch_.query.data(), config_.head_dim, scratch_.scores.data());
     for (size_t row = 0; row < count_; ++row) {
-      const size_t query = first_query_ + row;
       const std::span<float> scores = score_row(row);
-      const std::span<uint8_t> visible = visible_row(row);
       if (work_.input.mask.present()) {
-        const std::span<float> bias(scratch_.bias.data(), tile_.count);
-        work_.input.mask.read_row({batch_, head_, query}, tile_.first, visible, bias);
-        if (!work_.input.mask.boolean()) add_bias(bias, scores);
-      } else {
-        std::fill(visible.begin(), visible.end(), uint8_t{1});
+        read_mask(row);
+        if (!work_.input.mask.boolean()) add_bias(mask_bias(), scores);
+        for (size_t j = 0; j < tile_.count; ++j) scores[j] = scratch_.mask_row[j] != 0 ? scores[j] : kUnseen;
       }
-      const size_t end = causal_end(config_, query, work_.input.key_len);
+      const size_t end = causal_end(config_, first_query_ + row, work_.input.key_len);
       const size_t seen = std::clamp(end, tile_.first, tile_.first + tile_.count) - tile_.first;
-      std::fill(visible.begin() + static_cast<std::ptrdiff_t>(seen), visible.end(), uint8_t{0});
-      for (size_t j = 0; j < tile_.count; ++j) {
-        if (visible[j] == 0) scores[j] = kUnseen;
-        visible[j] = scores[j] != kUnseen;
-      }
+      std::fill(scores.begin() + static_cast<std::ptrdiff_t>(seen), scores.end(), kUnseen);
     }
+  }
+
+  std::span<float> mask_bias() { return {scratch_.bias.data(), tile_.count}; }
+  void read_mask(size_t row) {
+    work_.input.mask.read_row({batch_, head_, first_query_ + row}, tile_.first, {scratch_.mask_row.data(), tile_.count},
+                              mask_bias());
   }
 
   static void add_bias(std::span<const float> bias, std::span<float> scores) {
@@ -171,20 +168,21 @@ class Block {
 
   // The raw scores of a row, scaled and with their bias.
   void natural_scores(std::span<const float> raw, size_t row, std::span<float> scores) {
-    const std::span<const uint8_t> visible = visible_row(row);
     std::fill_n(scratch_.bias.begin(), tile_.count, 0.0f);
-    if (work_.input.mask.present()) {
-      work_.input.mask.read_row({batch_, head_, first_query_ + row}, tile_.first,
-                                {scratch_.mask_row.data(), tile_.count}, {scratch_.bias.data(), tile_.count});
-    }
+    if (work_.input.mask.present()) read_mask(row);
+    const std::span<const float> kernel_scores = score_row(row);
     const float scale = config_.effective_scale();
     for (size_t j = 0; j < tile_.count; ++j) {
-      scores[j] = visible[j] ? std::fma(raw[j], scale, scratch_.bias[j]) : kUnseen;
+      scores[j] = kernel_scores[j] == kUnseen ? kUnseen : std::fma(raw[j], scale, scratch_.bias[j]);
     }
   }
 
   // Scores become exponentials; each row's sum of exponentials times values, over the keys that it sees.
   void weigh_tile() {
+    if (!tile_.finite) {
+      std::transform(scratch_.scores.begin(), scratch_.scores.end(), scratch_.visible.begin(),
+                     [](float score) { return score == kUnseen ? uint8_t{0} : uint8_t{1}; });
+    }
     for (size_t row = 0; row < count_; ++row) scratch_.tile_rows[row] = kernels::softmax_tile(score_row(row), {});
     if (tile_.finite) {
       multiply_values(0, count_, 0, tile_.count, false);
@@ -193,7 +191,7 @@ class Block {
     std::fill_n(scratch_.output.begin(), count_ * work_.value_room, 0.0f);
     for (size_t row = 0; row < count_; ++row) {
       for (size_t key = 0; key < tile_.count; ++key) {
-        if (visible_row(row)[key]) multiply_values(row, 1, key, 1, true);
+        if (scratch_.visible[row * kKeyTile + key] != 0) multiply_values(row, 1, key, 1, true);
       }
     }
   }

@@ -147,6 +147,17 @@ TEST(Bits, DoNotDependOnWhatStandsBehindAMask) {
   }
 }
 
+TEST(Bits, OfAZeroAreThoseOfPlusZero) {
+  for (float second : {-1e-45f, -0.0f}) {
+    Problem problem({.query_len = 1, .key_len = 2});
+    problem.query = {1};
+    problem.key = {69, 0};  // the second key weighs 2^-100: its product with a smallest float rounds to -0
+    problem.value = {0, second};
+    const auto output = problem.run();
+    EXPECT_TRUE(same_bits(floats(output.head_output), std::vector<float>{0.0f})) << second;
+  }
+}
+
 TEST(Bits, AreTheSameWhetherSomebodyWatchesOrNot) {
   for (Causal causal : {Causal::none, Causal::top_left, Causal::offset}) {
     Problem problem = two_sequences(causal);
