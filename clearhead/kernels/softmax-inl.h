@@ -34,7 +34,9 @@ HWY_INLINE float row_maximum(const float* x, size_t count) {
   std::fill_n(maxima, kRegisters, hn::Set(FloatTag(), -kInfinity));
   for_each_group(x, count, -kInfinity, [&](size_t r, FloatVec v) HWY_ATTR { maxima[r] = hn::Max(maxima[r], v); });
   for (size_t r = 1; r < kRegisters; ++r) maxima[0] = hn::Max(maxima[0], maxima[r]);
-  return hn::GetLane(hn::MaxOfLanes(FloatTag(), maxima[0]));
+  alignas(64) float lanes[kVirtualLanes];  // Highway 1.0.3 starts MaxOfLanes from the lowest float, not from -inf
+  hn::Store(maxima[0], FloatTag(), lanes);
+  return *std::max_element(lanes, lanes + kLanes);
 }
 
 // Replaces each x by map(x) and returns the sum over 16 virtual lanes.
