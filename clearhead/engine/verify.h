@@ -15,11 +15,11 @@ namespace clearhead::engine {
 struct StageCheck {
   capture::Stage stage;
   size_t layer = 0;
-  bool skipped = false;    // an input of the stage was not recorded
-  double max_abs = 0;      // largest absolute difference
-  double tolerance = 0;    // allowed where the difference is largest relative to what is allowed
-  std::vector<size_t> at;  // index of that place, in the stage's shape
-  double worst_share = 0;  // largest difference / tolerance over all elements; at most 1 is ok
+  bool skipped = false;         // an input of the stage was not recorded
+  double max_abs = 0;           // largest absolute difference; infinity where a number should be and none is
+  double tolerance = 0;         // allowed where the difference is largest relative to what is allowed
+  std::vector<size_t> at = {};  // index of that place, in the stage's shape
+  double worst_share = 0;       // largest difference / tolerance over all elements; at most 1 is ok
 };
 
 struct VerifyReport {
@@ -28,12 +28,22 @@ struct VerifyReport {
 };
 
 // Recomputes every recorded stage in double from the recorded inputs of that stage: errors do not pile up and the
-// tolerance is a proof. Sums of K products: (K + 8) 2^-24 sum|terms| + 2^-126 per element; weights 1e-6 from recorded
-// kernel_scores; norms and activations the stated bound of their kernel.
-// Throws: Error if the trace does not fit the session's model.
-VerifyReport verify(const Session& session, const capture::Trace& trace);
+// tolerance is a proof. Sums of K products: (K + 8) 2^-24 sum|terms| + 2^-126 per element, for head_output twice that
+// (verify_rows.h); what is copied or looked up and the row reference: no difference at all; weights 1e-6 from recorded
+// kernel_scores, and exactly 0 where a key may not be seen; norms and activations the stated bound of their kernel, and
+// what their input may be off carried through them.
+// Throws: Error if the trace does not fit the model.
+VerifyReport verify(const model::Transformer& model, const capture::Trace& trace);
+inline VerifyReport verify(const Session& session, const capture::Trace& trace) {
+  return verify(session.transformer(), trace);
+}
 
-// Recomputes everything in double from the token ids; tolerance 1e-4 of the stage's largest value.
-VerifyReport verify_end_to_end(const Session& session, const capture::Trace& trace);
+// Recomputes everything in double from the token ids; tolerance 1e-4 of the stage's largest value. A row reference may
+// be the next whole number where the row's largest score is that close to one, and the row's sum goes with it.
+// Throws: Error if the trace does not fit the model.
+VerifyReport verify_end_to_end(const model::Transformer& model, const capture::Trace& trace);
+inline VerifyReport verify_end_to_end(const Session& session, const capture::Trace& trace) {
+  return verify_end_to_end(session.transformer(), trace);
+}
 
 }  // namespace clearhead::engine

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/engine/verify_bounded.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "clearhead/kernels/reference.h"
+
+namespace clearhead::engine {
+namespace {
+
+namespace reference = kernels::reference;
+
+std::vector<double> in_double(const tensor::Tensor& tensor) {
+  const auto values = tensor.as<float>();
+  return {values.begin(), values.end()};
+}
+
+double apply(linear::Activation activation, double x) {
+  switch (activation) {
+    case linear::Activation::none: return x;
+    case linear::Activation::gelu: return reference::gelu(x);
+    case linear::Activation::gelu_tanh: return reference::gelu_tanh(x);
+    case linear::Activation::silu: return reference::silu(x);
+    case linear::Activation::relu: return reference::relu(x);
+  }
+  return x;
+}
+
+// Layer norm of one row, with its bounds.
+void norm_row(std::span<const double> x, std::span<const double> dx, std::span<const double> gain,
+              std::span<const double> bias, double epsilon, std::span<double> y, std::span<double> dy) {
+  constexpr double kStatedError = 4 * kRounding;  // of kernels::layer_norm
+  const double count = static_cast<double>(x.size());
+  double mean = 0, variance = 0, largest = 0;
+  for (double value : x) mean += value / count;
+  for (double value : x) variance += (value - mean) * (value - mean) / count;
+  for (double value : x) largest = std::max(largest, std::abs(value));
+  const double deviation = std::sqrt(variance + epsilon);
+  double mean_dx = 0, mean_ndx = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    mean_dx += dx[i] / count;
+    mean_ndx += std::abs((x[i] - mean) / deviation) * dx[i] / count;
+  }
+  reference::layer_norm(x, gain, bias, epsilon, y);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double carried = dx[i] + mean_dx + std::abs((x[i] - mean) / deviation) * mean_ndx;
+    dy[i] = std::abs(gain[i]) / deviation * (carried + kStatedError * largest) + kStatedError * std::abs(bias[i]) +
+            kSmallest;
+  }
+}
+
+}  // namespace
+
+double magnitude_of(std::span<const double> a, std::span<const double> b) {
+  constexpr size_t kSums = 4;  // side by side, so that one addition need not wait for the last
+  double sums[kSums] = {};
+  size_t i = 0;
+  for (; i + kSums <= a.size(); i += kSums) {
+    for (size_t s = 0; s < kSums; ++s) sums[s] += std::abs(a[i + s] * b[i + s]);
+  }
+  for (; i < a.size(); ++i) sums[0] += std::abs(a[i] * b[i]);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+Bounded exactly(std::span<const double> values) {
+  Bounded result(values.size());
+  std::ranges::copy(values, result.values.begin());
+  return result;
+}
+
+Bounded add(std::initializer_list<std::span<const double>> terms) {
+  Bounded result(terms.begin()->size());
+  for (size_t i = 0; i < result.values.size(); ++i) {
+    double sum = 0, magnitude = 0;
+    for (std::span<const double> term : terms) {
+      sum += term[i];
+      magnitude += std::abs(term[i]);
+    }
+    result.values[i] = sum;
+    result.bounds[i] = sum_bound(terms.size(), magnitude);
+  }
+  return result;
+}
+
+Bounded project(std::span<const double> input, size_t rows, const Projection& projection) {
+  const size_t depth = projection.depth, count = projection.outputs.size();
+  const bool biased = projection.with_bias && !projection.parameters.bias().empty();
+  Bounded result(rows * count);
+  for_each_unit(count, (rows + 1) * depth, [&](size_t o) {
+    const size_t out = projection.outputs[o];
+    std::vector<double> weight(depth);
+    for (size_t k = 0; k < depth; ++k) weight[k] = projection.parameters.weight_at(out, projection.first + k);
+    const double bias = biased ? projection.parameters.bias_at(out) : 0;
+    for (size_t row = 0; row < rows; ++row) {
+      const auto x = input.subspan(row * depth, depth);
+      const double magnitude = magnitude_of(x, weight) + std::abs(bias);
+      result.values[row * count + o] = reference::dot(x, weight) + bias;
+      result.bounds[row * count + o] = sum_bound(depth + (biased ? 1 : 0), magnitude);
+    }
+  });
+  return result;
+}
+
+Bounded norm(const Bounded& x, const model::NormParameters& parameters, double epsilon) {
+  const std::vector<double> gain = in_double(parameters.gain), bias = in_double(parameters.bias);
+  const size_t d_model = gain.size();
+  Bounded result(x.values.size());
+  for_each_unit(x.values.size() / d_model, d_model, [&](size_t row) {
+    const auto part = [&](auto& values) { return std::span(values).subspan(row * d_model, d_model); };
+    norm_row(part(x.values), part(x.bounds), gain, bias, epsilon, part(result.values), part(result.bounds));
+  });
+  return result;
+}
+
+Bounded activate(Bounded x, linear::Activation activation) {
+  constexpr double kSteepest = 1.13;     // of all activations, at about 1.41 on gelu and gelu_tanh
+  constexpr double kStatedError = 2e-7;  // of kernels::gelu, gelu_tanh and silu, times |x|
+  const bool curved = activation != linear::Activation::none && activation != linear::Activation::relu;
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    const double size = std::abs(x.values[i]);
+    x.values[i] = apply(activation, x.values[i]);
+    if (curved) x.bounds[i] = kSteepest * x.bounds[i] + kStatedError * size;
+  }
+  return x;
+}
+
+}  // namespace clearhead::engine

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/engine/verify_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "clearhead/attention/sizes.h"
+#include "clearhead/kernels/reference.h"
+
+namespace clearhead::engine {
+namespace {
+
+constexpr double kUnseen = -std::numeric_limits<double>::infinity();
+constexpr size_t kPowerSteps = 10;     // that 2^t takes, about
+constexpr double kWeightBound = 1e-6;  // absolute
+
+// 2^(t - reference), and exactly 0 for a key that may not be seen.
+double power(double score, double reference) { return score == kUnseen ? 0 : std::exp2(score - reference); }
+
+// Calls body(row) for every row [seq] of [heads, seq, seq], in parallel; a key of a row takes so many steps.
+template <class Body>
+void for_each_row(const HeadRows& rows, size_t steps, const Body& body) {
+  for_each_unit(rows.heads.size() * rows.seq, rows.seq * steps, body);
+}
+
+}  // namespace
+
+size_t HeadRows::kv_index(size_t index) const {
+  const auto found = std::ranges::find(kv_heads, config.kv_head_of(heads[index]));
+  return static_cast<size_t>(found - kv_heads.begin());
+}
+
+Bounded scores(const HeadRows& rows, std::span<const double> query, std::span<const double> key, double factor,
+               bool masked) {
+  const size_t seq = rows.seq, head_dim = rows.config.head_dim;
+  Bounded result(rows.heads.size() * seq * seq);
+  for_each_row(rows, head_dim, [&](size_t row) {
+    const size_t head = row / seq, i = row % seq, kv_head = rows.kv_index(head);
+    const size_t end = masked ? attention::causal_end(rows.config, i, seq) : seq;
+    const auto q = query.subspan((i * rows.heads.size() + head) * head_dim, head_dim);
+    for (size_t j = 0; j < seq; ++j) {
+      const size_t at = row * seq + j;
+      if (j >= end) {
+        result.values[at] = kUnseen;
+        continue;
+      }
+      const auto k = key.subspan((j * rows.kv_heads.size() + kv_head) * head_dim, head_dim);
+      result.values[at] = factor * kernels::reference::dot(q, k);
+      result.bounds[at] = sum_bound(head_dim, std::abs(factor) * magnitude_of(q, k));
+    }
+  });
+  return result;
+}
+
+RowSummary summarise(std::span<const double> kernel_scores) {
+  double largest = kUnseen;
+  for (double score : kernel_scores) {
+    if (std::isnan(score) || score == -kUnseen) return {0, std::numeric_limits<double>::quiet_NaN()};
+    largest = std::max(largest, score);
+  }
+  if (largest == kUnseen) return {kUnseen, 0};
+  RowSummary row{std::ceil(largest), 0};
+  for (double score : kernel_scores) row.sum += power(score, row.reference);
+  return row;
+}
+
+Bounded row_references(const HeadRows& rows, std::span<const double> kernel_scores) {
+  Bounded result(rows.heads.size() * rows.seq);
+  for_each_row(rows, kPowerSteps, [&](size_t row) {
+    result.values[row] = summarise(kernel_scores.subspan(row * rows.seq, rows.seq)).reference;
+  });
+  return result;
+}
+
+Bounded row_sums(const HeadRows& rows, std::span<const double> kernel_scores, std::span<const double> row_reference) {
+  Bounded result(rows.heads.size() * rows.seq);
+  for_each_row(rows, kPowerSteps, [&](size_t row) {
+    const auto scores = kernel_scores.subspan(row * rows.seq, rows.seq);
+    const RowSummary summary = summarise(scores);
+    result.values[row] = summary.sum;
+    if (std::isnan(summary.sum) || summary.reference == kUnseen) return;
+    const double reference = row_reference.empty() ? summary.reference : row_reference[row];
+    double sum = 0, exponents = 0;
+    for (double score : scores) {
+      const double term = power(score, reference);
+      sum += term;
+      if (term > 0) exponents += term * std::abs(score - reference);
+    }
+    result.values[row] = sum;
+    result.bounds[row] = sum_bound(rows.seq, sum) + kRounding * exponents + static_cast<double>(rows.seq) * kSmallest;
+  });
+  return result;
+}
+
+Bounded weights(const HeadRows& rows, std::span<const double> kernel_scores) {
+  Bounded result(kernel_scores.size());
+  for_each_row(rows, kPowerSteps, [&](size_t row) {
+    const auto scores = kernel_scores.subspan(row * rows.seq, rows.seq);
+    const RowSummary summary = summarise(scores);
+    for (size_t j = 0; j < rows.seq; ++j) {
+      if (scores[j] == kUnseen) continue;
+      result.values[row * rows.seq + j] = power(scores[j], summary.reference) / summary.sum;
+      result.bounds[row * rows.seq + j] = kWeightBound;
+    }
+  });
+  return result;
+}
+
+Bounded head_outputs(const HeadRows& rows, std::span<const double> kernel_scores, std::span<const double> value) {
+  const size_t seq = rows.seq, value_dim = rows.config.value_dim;
+  Bounded result(seq * rows.heads.size() * value_dim);
+  for_each_row(rows, value_dim, [&](size_t row) {
+    const size_t head = row / seq, i = row % seq, kv_head = rows.kv_index(head);
+    const size_t start = (i * rows.heads.size() + head) * value_dim;
+    const auto scores = kernel_scores.subspan(row * seq, seq);
+    const RowSummary summary = summarise(scores);
+    for (size_t j = 0; j < seq; ++j) {
+      if (scores[j] == kUnseen) continue;
+      const double weight = power(scores[j], summary.reference) / summary.sum;
+      const double rounding = 2 * (static_cast<double>(seq) + 8) + std::abs(scores[j] - summary.reference);
+      for (size_t d = 0; d < value_dim; ++d) {
+        const double v = value[(j * rows.kv_heads.size() + kv_head) * value_dim + d];
+        result.values[start + d] += weight * v;
+        // What is lost to a power below 2^-126 is at most 2^-125 of the value, for the sum is at least 1/2.
+        result.bounds[start + d] += (rounding * kRounding * weight + 2 * kSmallest) * std::abs(v) + kSmallest;
+      }
+    }
+  });
+  return result;
+}
+
+}  // namespace clearhead::engine

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "clearhead/attention/config.h"
+#include "clearhead/engine/verify_bounded.h"
+
+namespace clearhead::engine {
+
+// The stages between query, key, value and head_output, in double. All spans hold one text, batch axis left out.
+
+// Which heads stand on the head axes, and how many tokens there are.
+struct HeadRows {
+  const attention::AttentionConfig& config;
+  std::span<const size_t> heads;     // [heads] of the model, in the order of the axis
+  std::span<const size_t> kv_heads;  // [kv_heads] that they read
+  size_t seq = 0;
+
+  // The place on the kv axis of what the head at place index reads.
+  size_t kv_index(size_t index) const;
+};
+
+// factor q . k; with masked, -infinity where the causal rule hides the key.
+// Shapes: query [seq, heads, head_dim], key [seq, kv_heads, head_dim], result [heads, seq, seq].
+Bounded scores(const HeadRows& rows, std::span<const double> query, std::span<const double> key, double factor,
+               bool masked);
+
+// The reference and sum of one row of kernel scores: ceil(max t) and sum 2^(t - reference); -infinity and 0 if nothing
+// may be seen, 0 and NaN if a score is NaN or +infinity.
+struct RowSummary {
+  double reference, sum;
+};
+RowSummary summarise(std::span<const double> kernel_scores);
+
+// Stages made of kernel scores [heads, seq, seq]. row_reference may be empty: then it is recomputed.
+// Shapes: row_reference, results [heads, seq]; weights [heads, seq, seq].
+Bounded row_references(const HeadRows& rows, std::span<const double> kernel_scores);
+Bounded row_sums(const HeadRows& rows, std::span<const double> kernel_scores, std::span<const double> row_reference);
+Bounded weights(const HeadRows& rows, std::span<const double> kernel_scores);
+
+// The values, weighted. The bound is that of a sum of seq products, twice because the sum that they are divided by is
+// as long, and |t - reference| 2^-24 more for each term: the rounding of its exponent. Shapes: value [seq, kv_heads,
+// value_dim], result [seq, heads, value_dim].
+Bounded head_outputs(const HeadRows& rows, std::span<const double> kernel_scores, std::span<const double> value);
+
+}  // namespace clearhead::engine
