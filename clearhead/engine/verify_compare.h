@@ -7,6 +7,7 @@
 #include "clearhead/capture/trace.h"
 #include "clearhead/engine/verify.h"
 #include "clearhead/engine/verify_bounded.h"
+#include "clearhead/tensor/tensor.h"
 
 namespace clearhead::engine {
 
