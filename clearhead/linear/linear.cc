@@ -110,6 +110,9 @@ void linear_block(const Block& b) {
                                  .rows = b.rows,
                                  .depth = b.in_features,
                                  .num_panels = kernels::panel_count(count)};
+    for (size_t row = 0; row < b.rows; ++row) {  // the lines of output come while the product is computed
+      for (size_t j = 0; j < count; j += 16) __builtin_prefetch(b.output + row * b.out_features + first + j, 1);
+    }
     simd::tile_product_inline(product);
     finish_any(b, first, count, dots, product.output_stride);
   }
@@ -127,21 +130,25 @@ HWY_EXPORT(linear_block);
 
 // How rows and panels are cut into units of work. Nothing here changes a bit of the result.
 struct Cut {
-  size_t row_blocks, panel_blocks, num_panels;
+  size_t row_blocks, panel_blocks;
 };
 
-Cut cut(size_t rows, size_t num_panels) {
-  constexpr size_t kUnitsPerThread = 4;  // enough that the last ones to finish do not wait long
+constexpr size_t kPanelStep = 4;  // panels that one tile may take together
+
+Cut cut(size_t rows, size_t num_panels, size_t in_features) {
+  constexpr size_t kUnitsPerThread = 4;          // enough that the last ones to finish do not wait long
+  constexpr size_t kFloatsOfPanels = 96 * 1024;  // of a block: they stay in the second-level cache while all rows pass
   const size_t row_blocks = (rows + kMostRows - 1) / kMostRows;
-  const size_t wanted = kUnitsPerThread * base::num_threads();
-  const size_t groups = (num_panels + 3) / 4;  // whole groups of panels
-  return {row_blocks, std::clamp<size_t>((wanted + row_blocks - 1) / row_blocks, 1, groups), num_panels};
+  const size_t steps = (num_panels + kPanelStep - 1) / kPanelStep;
+  const size_t for_threads = (kUnitsPerThread * base::num_threads() + row_blocks - 1) / row_blocks;
+  const size_t for_cache = row_blocks == 1 ? 1 : num_panels * in_features * kernels::kPanelWidth / kFloatsOfPanels;
+  return {row_blocks, std::clamp<size_t>(std::max(for_threads, for_cache), 1, steps)};
 }
 
-// Start of piece i when count things are cut into pieces as even as can be, at multiples of step.
-size_t start_of(size_t i, size_t pieces, size_t count, size_t step) {
-  const size_t steps = (count + step - 1) / step;
-  return std::min(count, steps * i / pieces * step);
+// First panel of block i of num_blocks: blocks are as even as steps of kPanelStep allow.
+size_t first_panel(size_t i, size_t num_blocks, size_t num_panels) {
+  const size_t steps = (num_panels + kPanelStep - 1) / kPanelStep;
+  return std::min(num_panels, steps * i / num_blocks * kPanelStep);
 }
 
 }  // namespace
@@ -151,12 +158,13 @@ void linear(std::span<const float> input, size_t rows, const PackedLinear& param
   const size_t in = parameters.in_features(), out = parameters.out_features();
   assert(input.size() == rows * in && output.size() == rows * out);
   if (rows == 0 || out == 0) return;
-  const Cut pieces = cut(rows, kernels::panel_count(out));
+  const size_t num_panels = kernels::panel_count(out);
+  const Cut pieces = cut(rows, num_panels, in);
   base::parallel_for(pieces.row_blocks * pieces.panel_blocks, [&](size_t unit) {
-    const size_t row_block = unit / pieces.panel_blocks, panel_block = unit % pieces.panel_blocks;
+    const size_t row_block = unit % pieces.row_blocks, panel_block = unit / pieces.row_blocks;
     const size_t row = rows * row_block / pieces.row_blocks, row_end = rows * (row_block + 1) / pieces.row_blocks;
-    const size_t panel = start_of(panel_block, pieces.panel_blocks, pieces.num_panels, 4);
-    const size_t panel_end = start_of(panel_block + 1, pieces.panel_blocks, pieces.num_panels, 4);
+    const size_t panel = first_panel(panel_block, pieces.panel_blocks, num_panels);
+    const size_t panel_end = first_panel(panel_block + 1, pieces.panel_blocks, num_panels);
     const size_t column = panel * kernels::kPanelWidth;
     const Block block{.input = input.data() + row * in,
                       .panels = parameters.panels().data() + column * in,
