@@ -152,10 +152,14 @@ def as_lines(encodings):
     return "".join(" ".join(f"{i},{b},{e}" for i, b, e in tokens) + "\n" for tokens in encodings)
 
 
+def pack(texts):
+    """What encode_lines reads."""
+    return b"".join(struct.pack("<I", len(data)) + data for data in (text.encode() for text in texts))
+
+
 def compare(encoder, tokenizer_json, texts, encodings):
     """Runs our program on the texts; True if it gives the same tokens."""
-    packed = b"".join(struct.pack("<I", len(data)) + data for data in (text.encode() for text in texts))
-    run = subprocess.run([encoder, tokenizer_json], input=packed, capture_output=True, check=True)
+    run = subprocess.run([encoder, tokenizer_json], input=pack(texts), capture_output=True, check=True)
     ours, theirs = run.stdout.decode().split("\n"), as_lines(encodings).split("\n")
     wrong = [i for i in range(len(texts)) if ours[i] != theirs[i]]
     print(f"{len(texts)} texts, {sum(map(len, encodings))} tokens: {len(wrong)} differ; ours, {run.stderr.decode().strip()}")
