@@ -27,26 +27,36 @@ double apply(linear::Activation activation, double x) {
   return x;
 }
 
-// Layer norm of one row, with its bounds.
-void norm_row(std::span<const double> x, std::span<const double> dx, std::span<const double> gain,
-              std::span<const double> bias, double epsilon, std::span<double> y, std::span<double> dy) {
+struct NormInDouble {
+  std::vector<double> gain, bias;  // [d_model]
+  double epsilon;
+};
+
+// One row of a stage and its bounds. Shapes: both [d_model].
+template <class T>
+struct Row {
+  std::span<T> values, bounds;
+};
+
+void norm_row(const Row<const double>& from, const NormInDouble& parameters, const Row<double>& to) {
   constexpr double kStatedError = 4 * kRounding;  // of kernels::layer_norm
+  const auto [x, dx] = from;
   const double count = static_cast<double>(x.size());
   double mean = 0, variance = 0, largest = 0;
   for (double value : x) mean += value / count;
   for (double value : x) variance += (value - mean) * (value - mean) / count;
   for (double value : x) largest = std::max(largest, std::abs(value));
-  const double deviation = std::sqrt(variance + epsilon);
+  const double deviation = std::sqrt(variance + parameters.epsilon);
   double mean_dx = 0, mean_ndx = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     mean_dx += dx[i] / count;
     mean_ndx += std::abs((x[i] - mean) / deviation) * dx[i] / count;
   }
-  reference::layer_norm(x, gain, bias, epsilon, y);
+  reference::layer_norm(x, parameters.gain, parameters.bias, parameters.epsilon, to.values);
   for (size_t i = 0; i < x.size(); ++i) {
     const double carried = dx[i] + mean_dx + std::abs((x[i] - mean) / deviation) * mean_ndx;
-    dy[i] = std::abs(gain[i]) / deviation * (carried + kStatedError * largest) + kStatedError * std::abs(bias[i]) +
-            kSmallest;
+    const double gained = std::abs(parameters.gain[i]) / deviation * (carried + kStatedError * largest);
+    to.bounds[i] = gained + kStatedError * std::abs(parameters.bias[i]) + kSmallest;
   }
 }
 
@@ -103,12 +113,12 @@ Bounded project(std::span<const double> input, size_t rows, const Projection& pr
 }
 
 Bounded norm(const Bounded& x, const model::NormParameters& parameters, double epsilon) {
-  const std::vector<double> gain = in_double(parameters.gain), bias = in_double(parameters.bias);
-  const size_t d_model = gain.size();
+  const NormInDouble in{in_double(parameters.gain), in_double(parameters.bias), epsilon};
+  const size_t d_model = in.gain.size();
   Bounded result(x.values.size());
   for_each_unit(x.values.size() / d_model, d_model, [&](size_t row) {
     const auto part = [&](auto& values) { return std::span(values).subspan(row * d_model, d_model); };
-    norm_row(part(x.values), part(x.bounds), gain, bias, epsilon, part(result.values), part(result.bounds));
+    norm_row({part(x.values), part(x.bounds)}, in, {part(result.values), part(result.bounds)});
   });
   return result;
 }
