@@ -92,7 +92,7 @@ fuzz() {  # every fuzz program of the sanitizer build, as many at once as there 
   done
   wait
   for name in "${names[@]}"; do
-    step "fuzz $name" eval "cat $logs/$name.log; exit \$(cat $logs/$name.status)" || true
+    step "fuzz $name" bash -c 'cat "$1.log"; exit "$(cat "$1.status")"' _ "$logs/$name"
   done
 }
 

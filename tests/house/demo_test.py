@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/demo.sh shows real attention, or says what is missing and shows the toy. make and clearhead are stand-ins."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "demo.sh"
+
+
+class Demo(unittest.TestCase):
+    def run_demo(self, make="true", fetch="true"):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name in ("scripts", "bin", "build/bin"):
+                (root / name).mkdir(parents=True)
+            shutil.copy(SCRIPT, root / "scripts")
+            self.stand_in(root / "bin" / "make", make)
+            self.stand_in(root / "build" / "bin" / "clearhead",
+                          f'echo "$@" >>{root}/calls; [ "$1" != fetch ] || {fetch}')
+            environment = {**os.environ, "PATH": f"{root}/bin:{os.environ['PATH']}"}
+            run = subprocess.run([root / "scripts" / "demo.sh"], env=environment, capture_output=True, text=True,
+                                 stdin=subprocess.DEVNULL, check=False)
+            calls = root / "calls"
+            return run, calls.read_text().splitlines() if calls.exists() else []
+
+    @staticmethod
+    def stand_in(path, body):
+        path.write_text(f"#!/usr/bin/env bash\n{body}\n")
+        path.chmod(0o755)
+
+    def test_it_ends_with_real_attention(self):
+        run, calls = self.run_demo()
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(calls, ["fetch minilm", "attend The cat sat on the mat",
+                                 "attend --layer 5 --head 11 The cat sat on the mat",
+                                 "attend --layer 5 --head 3 The cat sat on the mat"])
+
+    def test_without_network_it_says_so_and_shows_the_toy(self):
+        run, calls = self.run_demo(fetch="{ echo no network >&2; exit 1; }")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("no network\nminilm could not be fetched", run.stderr)
+        self.assertEqual(calls, ["fetch minilm", "lesson --toy"])
+
+    def test_a_failed_build_ends_it(self):
+        run, calls = self.run_demo(make="exit 2")
+        self.assertNotEqual(run.returncode, 0)
+        self.assertEqual(calls, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
