@@ -6,4 +6,9 @@ cd "$(dirname "$0")/.."
 
 action=(-i)
 [ "${1:-}" = --check ] && action=(--dry-run -Werror)
-git ls-files -z -- '*.h' '*.cc' | xargs -0 -r clang-format-16 "${action[@]}"
+
+files() {  # without version control: all that are not built
+  git ls-files -z -- '*.h' '*.cc' 2>/dev/null ||
+    find . -path ./build -prune -o \( -name '*.h' -o -name '*.cc' \) -type f -print0
+}
+files | xargs -0 -r clang-format-16 "${action[@]}"
