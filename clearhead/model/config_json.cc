@@ -132,6 +132,10 @@ void ConfigJson::require_empty(std::string_view key) {
   }
 }
 
+void ConfigJson::ignore(std::initializer_list<std::string_view> keys) {
+  for (std::string_view key : keys) object_->read.emplace(key);
+}
+
 void ConfigJson::refuse_unread() const {
   for (const auto& [key, value] : object_->values.items()) {
     const bool harmless = std::ranges::find(kHarmlessKeys, key, &HarmlessKey::key) != kHarmlessKeys.end();

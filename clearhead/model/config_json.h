@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -52,6 +53,9 @@ class ConfigJson {
   void require(std::string_view key, bool only);
   // Throws: Error unless the key is absent or an object or list without elements.
   void require_empty(std::string_view key);
+
+  // Keys that have no effect on what this family computes; the caller says why.
+  void ignore(std::initializer_list<std::string_view> keys);
 
   // Throws: Error naming the first key that was neither asked for nor is harmless.
   void refuse_unread() const;

@@ -64,7 +64,7 @@ std::string refusal(const TensorBag& bag, const std::string& config) {
 }
 
 TEST(Bert, ComputesWhatThePlainTwinComputes) {
-  for (const char* activation : {"gelu", "gelu_new", "gelu_pytorch_tanh", "relu"}) {
+  for (const char* activation : {"gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu", "swish"}) {
     TensorBag bag;
     fill_bert(bag);
     const LoadedModel model =
@@ -179,8 +179,9 @@ TEST_P(BadConfig, IsRefusedByName) {
 INSTANTIATE_TEST_SUITE_P(
     Settings, BadConfig,
     testing::Values(
-        BadSetting{"hidden_act", "\"swish9\"",
-                   "expected hidden_act to be one of: gelu, gelu_new, gelu_pytorch_tanh, relu; found \"swish9\""},
+        BadSetting{
+            "hidden_act", "\"swish9\"",
+            "expected hidden_act to be one of: gelu, gelu_new, gelu_pytorch_tanh, relu, silu, swish; found \"swish9\""},
         BadSetting{"hidden_act", "7", "expected hidden_act with a text; found 7"},
         BadSetting{"num_attention_heads", "3",
                    "expected num_attention_heads that divide hidden_size; found 3 heads and hidden_size 8"},
@@ -227,6 +228,16 @@ TEST(Config, HarmlessAndAbsentSettingsPass) {
   EXPECT_EQ(model.transformer.config().family, "bert");
   EXPECT_EQ(model.transformer.config().norm_epsilon, 1e-12f);
   EXPECT_EQ(model.transformer.config().activation, linear::Activation::gelu);
+}
+
+TEST(Config, AFamilyMayIgnoreKeysOfItsOwn) {
+  ConfigJson json("{\"resid_pdrop\": 0.1, \"n_ctx\": 9}", "config.json");
+  json.ignore({"resid_pdrop"});
+  EXPECT_EQ(error_text([&] { json.refuse_unread(); }),
+            "[config.json] expected keys that this model family knows; found \"n_ctx\"; if it does not change what the "
+            "model computes, remove it from the file");
+  json.ignore({"n_ctx", "not_there"});
+  EXPECT_EQ(error_text([&] { json.refuse_unread(); }), "no error");
 }
 
 TEST(Config, OneObjectWithoutRepeatedKeysIsExpected) {

@@ -50,6 +50,7 @@ inline double activated(linear::Activation activation, double x) {
   if (activation == linear::Activation::gelu_tanh) {
     return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
   }
+  if (activation == linear::Activation::silu) return x / (1 + std::exp(-x));
   return activation == linear::Activation::relu ? std::max(x, 0.0) : x;
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "clearhead/model/families/bert.h"
-
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "clearhead/base/error.h"
+#include "clearhead/model/families/family.h"
 
 namespace clearhead::model {
 namespace {
@@ -15,6 +14,8 @@ constexpr Meaning<linear::Activation> kActivations[] = {
     {"gelu_new", linear::Activation::gelu_tanh},
     {"gelu_pytorch_tanh", linear::Activation::gelu_tanh},
     {"relu", linear::Activation::relu},
+    {"silu", linear::Activation::silu},
+    {"swish", linear::Activation::silu},
 };
 constexpr Meaning<Positions> kPositions[] = {{"absolute", Positions::learned}};
 
@@ -28,9 +29,7 @@ NormParameters read_norm(ParameterSource& source, const std::string& name, size_
                      source.first_of({name + ".bias", name + ".beta"}), d_model);
 }
 
-}  // namespace
-
-ModelConfig read_bert_config(ConfigJson& json) {
+ModelConfig read_config(ConfigJson& json) {
   const size_t d_model = json.count("hidden_size", 768), num_heads = json.count("num_attention_heads", 12);
   if (num_heads == 0 || d_model % num_heads != 0) {
     base::fail(json.where(), "num_attention_heads that divide hidden_size",
@@ -55,15 +54,15 @@ ModelConfig read_bert_config(ConfigJson& json) {
   json.require("is_encoder_decoder", false);
   json.require("add_cross_attention", false);
   json.require_empty("pruned_heads");
-  json.flag("tie_word_embeddings", true);
+  json.ignore({"tie_word_embeddings"});  // of the head over the vocabulary, which is not computed
   return config;
 }
 
-std::string bert_prefix(const format::Checkpoint& checkpoint) {
+std::string name_prefix(const format::Checkpoint& checkpoint) {
   return checkpoint.contains("bert.embeddings.word_embeddings.weight") ? "bert." : "";
 }
 
-Parameters read_bert_parameters(const ModelConfig& config, ParameterSource& source) {
+Parameters read_parameters(const ModelConfig& config, ParameterSource& source) {
   const size_t d_model = config.d_model, d_ff = config.d_ff;
   Parameters parameters;
   parameters.token_embedding = source.table("embeddings.word_embeddings.weight", config.vocab_size, d_model);
@@ -91,5 +90,9 @@ Parameters read_bert_parameters(const ModelConfig& config, ParameterSource& sour
   source.ignore("pooler.dense.bias");
   return parameters;
 }
+
+}  // namespace
+
+Family bert() { return {"bert", read_config, name_prefix, read_parameters}; }
 
 }  // namespace clearhead::model

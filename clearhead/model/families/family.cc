@@ -8,17 +8,14 @@
 #include <utility>
 
 #include "clearhead/base/error.h"
-#include "clearhead/model/families/bert.h"
 
 namespace clearhead::model {
 namespace {
 
-constexpr std::array kFamilies = {bert()};
-
 const Family& family_of(ConfigJson& json) {
   const std::string model_type = json.word("model_type");
   std::string known;
-  for (const Family& family : kFamilies) {
+  for (const Family& family : families()) {
     if (family.model_type == model_type) return family;
     known += (known.empty() ? "" : ", ") + std::string(family.model_type);
   }
@@ -46,7 +43,10 @@ std::string unused_warning(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::span<const Family> families() { return kFamilies; }
+std::span<const Family> families() {
+  static const std::array all = {bert()};
+  return all;
+}
 
 LoadedModel load_model(std::shared_ptr<const format::Checkpoint> checkpoint) {
   ConfigJson json(checkpoint->config_json(), base::quoted((checkpoint->folder() / "config.json").string(), 400));

@@ -17,7 +17,7 @@
 namespace clearhead::model {
 
 // What one file in this folder knows: how a config.json of its model_type reads, and under which names its parameters
-// stand. A new family is such a file and one line in families().
+// stand. A new family is such a file, its declaration below and its place in families().
 struct Family {
   std::string_view model_type;
   // Reads every key that decides the computation and refuses values that are not supported.
@@ -27,6 +27,12 @@ struct Family {
   Parameters (*read_parameters)(const ModelConfig& config, ParameterSource& source);
 };
 
+// Encoders of model_type bert (BERT, MiniLM, multilingual E5): every token sees every token, a norm behind each half
+// of a block, learned positions, token types.
+// Source: Devlin et al. 2018, BERT.
+Family bert();
+
+// All of them.
 std::span<const Family> families();
 
 // A model from disk, and what the reader should know about it.
