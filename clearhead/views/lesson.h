@@ -22,20 +22,29 @@ struct LessonNumber {
   size_t layer = 0;
   std::vector<size_t> index;  // in the stage's shape
   std::string rule;
-  bool in_picture = false;    // the picture prints it already
+  bool in_picture = false;  // the picture prints it already
 };
 
 // Pictures, as data: how they look is decided where they are drawn.
-struct TokenTable {};                                   // pieces, ids, offsets of the trace
-struct VectorStrip { std::vector<float> values; };      // one vector, as a line that rises and falls
-struct StripList { std::vector<std::string> labels; std::vector<std::vector<float>> strips; };
+struct TokenTable {};  // pieces, ids, offsets of the trace
+struct VectorStrip {
+  std::vector<float> values;
+};  // one vector, as a line that rises and falls
+struct StripList {
+  std::vector<std::string> labels;
+  std::vector<std::vector<float>> strips;
+};
 struct BarList {
   std::vector<size_t> tokens;   // labels, as indices of tokens; or, if empty, heads in order
   std::vector<double> lengths;  // of the bars, on a scale of their largest
   std::vector<double> values;   // printed beside them
 };
-struct HeadRows { size_t layer = 0, query = 0; };           // where one token looks, in each head
-struct WeightMap { size_t layer = 0, head = 0; };           // the whole map of one head
+struct HeadRows {
+  size_t layer = 0, query = 0;
+};  // where one token looks, in each head
+struct WeightMap {
+  size_t layer = 0, head = 0;
+};  // the whole map of one head
 using Picture = std::variant<std::monostate, TokenTable, VectorStrip, StripList, BarList, HeadRows, WeightMap>;
 
 // One step of the computation, told for one token and one head.

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "clearhead/base/error.h"
+#include "clearhead/tensor/tensor.h"
 
 namespace clearhead::views {
 namespace {
@@ -52,7 +52,9 @@ void LessonBuilder::fill_values() {
   const LessonFocus& focus = options_.focus;
   const auto& info = trace_.info();
   const size_t layer = focus.layer;
-  const auto at = [&](capture::Stage stage, std::vector<size_t> index) { return short_number(number(stage, index, "").value); };
+  const auto at = [&](capture::Stage stage, std::vector<size_t> index) {
+    return short_number(number(stage, index, "").value);
+  };
   values_ = {{"text", info.text},
              {"model", info.model},
              {"token", info.tokens[focus.query].text},
@@ -73,7 +75,8 @@ void LessonBuilder::fill_values() {
              {"unscaled", short_number(unscaled_weight())}};
   values_["split_rule"] = texts_.text(options_.input_split ? "split_input" : "split_projection");
   const bool types = trace_.has(capture::Stage::token_type_embedding);
-  values_["sum_rule"] = texts_.text(types ? "rule_types" : "rule_sum") + (options_.embedding_norm ? texts_.text("rule_norm") : "");
+  values_["sum_rule"] =
+      texts_.text(types ? "rule_types" : "rule_sum") + (options_.embedding_norm ? texts_.text("rule_norm") : "");
 }
 
 LessonStep& LessonBuilder::add_step(const std::string& name, std::vector<std::string> shapes) {

@@ -28,10 +28,10 @@ class LessonDrawer {
   std::string step(const LessonStep& step, size_t place, size_t count) const {
     std::string page = heading(step, place, count);
     for (const std::string& line : wrap(step.plain, text_width(), pen_.style())) page += indent() + line + "\n";
-    page += "\n" + facts(step);
-    const std::string picture = std::visit([&](const auto& data) { return draw(data); }, step.picture);
-    if (!picture.empty()) page += "\n" + picture;
-    return page + numbers(step) + "\n";
+    for (const std::string& part : {facts(step), picture(step) + numbers(step)}) {
+      if (!part.empty()) page += "\n" + part;
+    }
+    return page + "\n";
   }
 
   std::string ending() const {
@@ -69,12 +69,13 @@ class LessonDrawer {
     std::string line;
     for (const LessonNumber& number : step.numbers) {
       if (number.in_picture) continue;
-      line += fmt::format("{}{} = {}", line.empty() ? "" : "   ", number.label, short_number(number.value));
+      line += fmt::format("{}{} = {}", line.empty() ? "" : ", ", number.label, short_number(number.value));
     }
     if (line.empty()) return "";
     std::string page;
     for (const std::string& part : wrap(line, text_width() - kLabel, pen_.style())) {
-      const std::string label = page.empty() ? fit(texts_.text("numbers"), kLabel, pen_.style()) : std::string(kLabel, ' ');
+      const std::string label =
+          page.empty() ? fit(texts_.text("numbers"), kLabel, pen_.style()) : std::string(kLabel, ' ');
       page += indent() + ink(label, Ink::dim) + part + "\n";
     }
     return page;
@@ -106,6 +107,10 @@ class LessonDrawer {
     return line + ink(fmt::format("  {} .. {}", short_number(*lowest), short_number(*highest)), Ink::dim);
   }
 
+  std::string picture(const LessonStep& step) const {
+    return std::visit([&](const auto& data) { return draw(data); }, step.picture);
+  }
+
   std::string draw(std::monostate) const { return ""; }
 
   std::string draw(const TokenTable&) const {
@@ -113,7 +118,8 @@ class LessonDrawer {
     const std::string table = draw_tokens(trace_.info().tokens, pen_.style());
     for (size_t begin = 0; begin < table.size();) {
       const size_t end = std::min(table.find('\n', begin), table.size());
-      page += "    " + table.substr(begin, end - begin) + "\n";
+      if (end > begin) page += "    " + table.substr(begin, end - begin);
+      page += "\n";
       begin = end + 1;
     }
     return page;
@@ -127,7 +133,8 @@ class LessonDrawer {
     std::string page;
     for (size_t i = 0; i < picture.strips.size(); ++i) {
       const std::string label = fmt::format("{} {}", texts_.text("head_word"), picture.labels[i]);
-      page += indent() + ink(fit(label, kLabel, pen_.style()), Ink::dim) + strip(picture.strips[i], text_width() - kLabel - 24) + "\n";
+      page += indent() + ink(fit(label, kLabel, pen_.style()), Ink::dim) +
+              strip(picture.strips[i], text_width() - kLabel - 24) + "\n";
     }
     return page;
   }
@@ -141,13 +148,18 @@ class LessonDrawer {
     std::string page;
     const size_t rows = std::min(picture.values.size(), kMaxRows);
     for (size_t i = 0; i < rows; ++i) {
-      const std::string label = picture.tokens.empty() ? fit(fmt::format("{} {}", texts_.text("head_word"), i), kLabel, pen_.style())
-                                                       : token_label(picture.tokens[i], kLabel);
+      const std::string label = picture.tokens.empty()
+                                    ? fit(fmt::format("{} {}", texts_.text("head_word"), i), kLabel, pen_.style())
+                                    : token_label(picture.tokens[i], kLabel);
       const double fraction = (picture.lengths[i] - smallest) / (largest - smallest);
-      page += indent() + label + " " + pen_.bar(fraction, kBar).str() + fmt::format("  {:>9}\n", short_number(picture.values[i]));
+      page += indent() + label + " " + pen_.bar(fraction, kBar).str() +
+              fmt::format("  {:>9}\n", short_number(picture.values[i]));
     }
     if (rows < picture.values.size()) {
-      page += indent() + ink(fmt::format("{} {} {}", pen_.ellipsis(), picture.values.size() - rows, texts_.text("more")), Ink::dim) + "\n";
+      page +=
+          indent() +
+          ink(fmt::format("{} {} {}", pen_.ellipsis(), picture.values.size() - rows, texts_.text("more")), Ink::dim) +
+          "\n";
     }
     return page;
   }

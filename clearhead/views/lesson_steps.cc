@@ -34,7 +34,8 @@ void LessonBuilder::add_projection_step(Stage stage, size_t token, size_t head_i
   const size_t count = stage == Stage::query ? num_heads_ : num_kv_heads_;
   const size_t width = count * (stage == Stage::value ? value_dim_ : head_dim_);
   const std::string name(capture::info(stage).name);
-  LessonStep& step = add_step(name, {fmt::format("[{}, {}] x [{}, {}] -> [{}, {}]", seq_, d_model_, d_model_, width, seq_, width)});
+  LessonStep& step =
+      add_step(name, {fmt::format("[{}, {}] x [{}, {}] -> [{}, {}]", seq_, d_model_, d_model_, width, seq_, width)});
   quote_vector(step, stage, {0, token, head_index}, name.substr(0, 1));
 }
 
@@ -43,8 +44,8 @@ void LessonBuilder::add_role_steps() {
   add_projection_step(Stage::query, options_.focus.query, options_.focus.head);
   add_projection_step(Stage::key, options_.focus.key, kv_head_);
   add_projection_step(Stage::value, options_.focus.key, kv_head_);
-  LessonStep& split =
-      add_step("split", {fmt::format("[{}, {}] -> [{}, {}, {}]", seq_, num_heads_ * head_dim_, seq_, num_heads_, head_dim_)});
+  LessonStep& split = add_step(
+      "split", {fmt::format("[{}, {}] -> [{}, {}, {}]", seq_, num_heads_ * head_dim_, seq_, num_heads_, head_dim_)});
   StripList strips;
   for (size_t head = 0; head < num_heads_; ++head) {
     strips.labels.push_back(std::to_string(head));
@@ -55,8 +56,8 @@ void LessonBuilder::add_role_steps() {
 
 void LessonBuilder::add_score_steps() {
   const std::string table = fmt::format("[{}, {}, {}]", num_heads_, seq_, seq_);
-  LessonStep& raw = add_step("raw_scores", {fmt::format("[{}, {}, {}] x [{}, {}, {}] -> {}", num_heads_, seq_, head_dim_,
-                                                        num_heads_, head_dim_, seq_, table)});
+  LessonStep& raw = add_step("raw_scores", {fmt::format("[{}, {}, {}] x [{}, {}, {}] -> {}", num_heads_, seq_,
+                                                        head_dim_, num_heads_, head_dim_, seq_, table)});
   quote_row(raw, Stage::raw_scores, "q.k");
 
   LessonStep& scores = add_step("scores", {fmt::format("{} / {} -> {}", table, values_.at("root"), table)});
@@ -66,7 +67,8 @@ void LessonBuilder::add_score_steps() {
   LessonStep& weights = add_step("weights", {fmt::format("softmax {} -> {}", table, table)});
   quote_row(weights, Stage::weights, "p");
   const auto& bars = std::get<BarList>(weights.picture).values;
-  weights.numbers.push_back(derived("sum", std::accumulate(bars.begin(), bars.end(), 0.0), "sum of the row of weights"));
+  weights.numbers.push_back(
+      derived("sum", std::accumulate(bars.begin(), bars.end(), 0.0), "sum of the row of weights"));
   const std::vector<size_t> row = {0, options_.focus.head, options_.focus.query};
   weights.numbers.push_back(number(Stage::row_reference, row, "r"));
   weights.numbers.push_back(number(Stage::row_sum, row, "l"));
@@ -74,7 +76,8 @@ void LessonBuilder::add_score_steps() {
 
 void LessonBuilder::add_output_steps() {
   const LessonFocus& focus = options_.focus;
-  const std::string one_head = fmt::format("[{}, {}] x [{}, {}] -> [{}, {}]", seq_, seq_, seq_, value_dim_, seq_, value_dim_);
+  const std::string one_head =
+      fmt::format("[{}, {}] x [{}, {}] -> [{}, {}]", seq_, seq_, seq_, value_dim_, seq_, value_dim_);
   LessonStep& sum = add_step("head_output", {one_head});
   quote_vector(sum, Stage::head_output, {0, focus.query, focus.head}, "o");
   BarList given;
@@ -95,8 +98,8 @@ void LessonBuilder::add_output_steps() {
     heads.numbers.back().in_picture = true;
   }
 
-  LessonStep& concat = add_step("concat", {fmt::format("[{}, {}, {}] -> [{}, {}]", seq_, num_heads_, value_dim_, seq_,
-                                                       num_heads_ * value_dim_)});
+  LessonStep& concat = add_step(
+      "concat", {fmt::format("[{}, {}, {}] -> [{}, {}]", seq_, num_heads_, value_dim_, seq_, num_heads_ * value_dim_)});
   StripList strips;
   for (size_t head = 0; head < num_heads_; ++head) {
     strips.labels.push_back(std::to_string(head));
@@ -104,15 +107,17 @@ void LessonBuilder::add_output_steps() {
   }
   concat.picture = std::move(strips);
 
-  LessonStep& output = add_step("attention_output", {fmt::format("[{}, {}] x [{}, {}] -> [{}, {}]", seq_, num_heads_ * value_dim_,
-                                                                 num_heads_ * value_dim_, d_model_, seq_, d_model_)});
+  LessonStep& output =
+      add_step("attention_output", {fmt::format("[{}, {}] x [{}, {}] -> [{}, {}]", seq_, num_heads_ * value_dim_,
+                                                num_heads_ * value_dim_, d_model_, seq_, d_model_)});
   quote_vector(output, Stage::attention_output, {0, focus.query}, "y");
   BarList lengths;
   for (size_t head = 0; head < num_heads_; ++head) {
     double squares = 0;
     for (float x : vector(Stage::head_contribution, {0, focus.query, head})) squares += double(x) * x;
     lengths.values.push_back(std::sqrt(squares));
-    output.numbers.push_back(derived(fmt::format("|c|[{}]", head), lengths.values.back(), "length of head_contribution"));
+    output.numbers.push_back(
+        derived(fmt::format("|c|[{}]", head), lengths.values.back(), "length of head_contribution"));
     output.numbers.back().in_picture = true;
   }
   lengths.lengths = lengths.values;

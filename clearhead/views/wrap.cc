@@ -13,7 +13,8 @@ struct Piece {
 
 // Marks that may not begin a line: they stay with the character before them.
 bool clings(std::string_view cluster) {
-  for (const char* mark : {"\uFF0C", "\u3002", "\u3001", "\uFF1B", "\uFF1A", "\uFF1F", "\uFF01", "\uFF09", "\u201D", ",", ".", ")"}) {
+  for (const char* mark :
+       {"\uFF0C", "\u3002", "\u3001", "\uFF1B", "\uFF1A", "\uFF1F", "\uFF01", "\uFF09", "\u201D", ",", ".", ")"}) {
     if (cluster == mark) return true;
   }
   return false;

@@ -104,7 +104,10 @@ void add_output_flags(CLI::App& command, OutputFlags& flags) {
 }
 
 void add_model_flag(CLI::App& command, std::string& model) {
-  command.add_option("--model", model, "a name from `clearhead models`, a folder, a .safetensors file, or org/name in the Hugging Face cache")
+  command
+      .add_option(
+          "--model", model,
+          "a name from `clearhead models`, a folder, a .safetensors file, or org/name in the Hugging Face cache")
       ->type_name("M");
 }
 
@@ -113,7 +116,9 @@ void add_text_flags(CLI::App& command, TextFlags& flags) {
   command.add_option("--file", flags.file, "read the text from a file")->type_name("FILE");
   command.add_flag("--lines", flags.lines, "every line is a text of its own");
   command.add_flag("--truncate", flags.truncate, "cut a text that is longer than the model's positions, and say so");
-  command.add_option("--memory-limit", flags.memory_limit, "refuse a run that would keep more (default: half of what is free)")
+  command
+      .add_option("--memory-limit", flags.memory_limit,
+                  "refuse a run that would keep more (default: half of what is free)")
       ->type_name("BYTES");
   add_model_flag(command, flags.model);
 }

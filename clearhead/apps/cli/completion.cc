@@ -78,7 +78,8 @@ std::string zsh_completion(const std::vector<CommandWords>& commands) {
   for (const auto& command : commands) {
     script += fmt::format("    {})\n      _arguments", command.name);
     for (size_t i = 0; i < command.flags.size(); ++i) {
-      script += fmt::format(" \\\n        {}", shell_quoted(command.flags[i] + "[" + zsh_description(command.descriptions[i]) + "]"));
+      script += fmt::format(" \\\n        {}",
+                            shell_quoted(command.flags[i] + "[" + zsh_description(command.descriptions[i]) + "]"));
     }
     script += " \\\n        '*:file:_files' ;;\n";
   }

@@ -109,7 +109,8 @@ std::string types_line(const Inspection& result) {
   std::map<std::string, size_t> bytes_of;
   for (const auto& entry : result.tensors) bytes_of[entry.dtype_name] += entry.end - entry.begin;
   std::string line;
-  for (const auto& [name, bytes] : bytes_of) line += fmt::format("{}{} {:.1f} MB", line.empty() ? "" : ", ", name, megabytes(bytes));
+  for (const auto& [name, bytes] : bytes_of)
+    line += fmt::format("{}{} {:.1f} MB", line.empty() ? "" : ", ", name, megabytes(bytes));
   return line;
 }
 
@@ -119,7 +120,8 @@ std::string tensor_table(const Inspection& result, bool all, const views::Style&
   for (size_t i = 0; i < result.tensors.size(); ++i) {
     if (!all && i == kShort) return table + fmt::format("  ... {} more (--all)\n", result.tensors.size() - kShort);
     const auto& entry = result.tensors[i];
-    const std::string bad = result.not_finite[i] > 0 ? fmt::format("  {} values are no numbers", result.not_finite[i]) : "";
+    const std::string bad =
+        result.not_finite[i] > 0 ? fmt::format("  {} values are no numbers", result.not_finite[i]) : "";
     table += fmt::format("  {:<5} {:<16} {:>9.3f} MB  {}{}\n", entry.dtype_name, entry.shape.text(),
                          megabytes(entry.end - entry.begin), views::printable(entry.name, style), bad);
   }
@@ -128,18 +130,21 @@ std::string tensor_table(const Inspection& result, bool all, const views::Style&
 
 std::string inspection_page(const Inspection& result, bool all, const views::Style& style) {
   const auto& config = result.config;
-  std::string page = fmt::format("{}  ({})\n\n", views::printable(result.name, style), views::printable(result.path, style));
+  std::string page =
+      fmt::format("{}  ({})\n\n", views::printable(result.name, style), views::printable(result.path, style));
   page += fmt::format("  family       {}\n", config.family);
   page += fmt::format("  layers       {}\n", config.num_layers);
-  page += fmt::format("  heads        {} of {} dimensions, {} kv heads\n", config.attention.num_heads, config.attention.head_dim,
-                      config.attention.num_kv_heads);
+  page += fmt::format("  heads        {} of {} dimensions, {} kv heads\n", config.attention.num_heads,
+                      config.attention.head_dim, config.attention.num_kv_heads);
   page += fmt::format("  d_model      {}, d_ff {}\n", config.d_model, config.d_ff);
   page += fmt::format("  vocabulary   {}, positions {}\n", config.vocab_size, config.context_len);
-  page += fmt::format("  parameters   {:.1f} million in {} tensors: {}\n", double(result.parameters) / 1e6, result.tensors.size(),
-                      types_line(result));
-  page += fmt::format("  a run of {} tokens keeps {:.1f} MB with all weights\n\n", result.tokens, megabytes(result.run_bytes));
+  page += fmt::format("  parameters   {:.1f} million in {} tensors: {}\n", double(result.parameters) / 1e6,
+                      result.tensors.size(), types_line(result));
+  page += fmt::format("  a run of {} tokens keeps {:.1f} MB with all weights\n\n", result.tokens,
+                      megabytes(result.run_bytes));
   page += tensor_table(result, all, style);
-  for (const std::string& warning : result.warnings) page += fmt::format("  warning: {}\n", views::printable(warning, style));
+  for (const std::string& warning : result.warnings)
+    page += fmt::format("  warning: {}\n", views::printable(warning, style));
   return page;
 }
 

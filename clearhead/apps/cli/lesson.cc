@@ -39,7 +39,8 @@ engine::Session open_subject(const Flags& flags) {
   if (!flags.toy) {
     if (flags.toy_flag_given) base::refuse("lesson", "--toy beside --d-model, --heads or --seed", "none");
     if (split == attention::Split::input) {
-      base::refuse("--split input", "--toy", "a trained model", "its matrices read the whole vector; see docs/input_split.md");
+      base::refuse("--split input", "--toy", "a trained model",
+                   "its matrices read the whole vector; see docs/input_split.md");
     }
     return open_session(flags.text.model);
   }
@@ -100,7 +101,9 @@ void add_toy_flags(CLI::App& command, Flags& flags) {
       ->check(CLI::Range(size_t{1}, size_t{1} << 10))
       ->type_name("N")
       ->each(mark);
-  command.add_option("--seed", flags.toy_config.seed, "seed of the toy's parameters (default 7)")->type_name("N")->each(mark);
+  command.add_option("--seed", flags.toy_config.seed, "seed of the toy's parameters (default 7)")
+      ->type_name("N")
+      ->each(mark);
   command.add_option("--split", flags.split, "projection (the standard) or input (the simplified telling, with --toy)")
       ->type_name("HOW");
 }
@@ -110,7 +113,8 @@ void add_toy_flags(CLI::App& command, Flags& flags) {
 void add_lesson(CLI::App& program, Action& action) {
   auto flags = std::make_shared<Flags>();
   CLI::App& command = *program.add_subcommand("lesson", "Tell the computation step by step, with real numbers");
-  command.footer(fmt::format("Without a text: \"{}\". Every number can be found in the trace that --output writes.", kExample));
+  command.footer(
+      fmt::format("Without a text: \"{}\". Every number can be found in the trace that --output writes.", kExample));
   add_text_flags(command, flags->text);
   add_toy_flags(command, *flags);
   command.add_option("--layer", flags->layer, "follow this layer (default: of the most telling head)")->type_name("L");

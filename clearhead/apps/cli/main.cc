@@ -64,7 +64,8 @@ int answer_parse_error(const CLI::App& program, const CLI::ParseError& error) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App program("Multi-head attention that you can see through: what does each token look at, and why?", "clearhead");
+  CLI::App program("Multi-head attention that you can see through: what does each token look at, and why?",
+                   "clearhead");
   program.set_version_flag("--version", version_line);
   program.require_subcommand(1);
   program.get_formatter()->column_width(34);

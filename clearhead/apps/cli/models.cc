@@ -39,17 +39,20 @@ std::string models_json() {
 }
 
 std::string models_table() {
-  std::string table = fmt::format("{:<24}{:<9}{:>15}{:>8}  {:<14}{}\n", "name", "family", "layers x heads", "width",
-                                  "license", "");
+  std::string table =
+      fmt::format("{:<24}{:<9}{:>15}{:>8}  {:<22}{}\n", "name", "family", "layers x heads", "width", "license", "");
   for (const auto& model : format::known_models()) {
     const bool here = format::present(model).has_value();
-    const std::string state = here ? "present" : fmt::format("`clearhead fetch {}` ({} MB)", model.name, model.download_megabytes());
-    table += fmt::format("{:<24}{:<9}{:>15}{:>8}  {:<14}{}\n", model.name, model.family,
-                         fmt::format("{} x {}", model.num_layers, model.num_heads), model.d_model, model.license, state);
+    const std::string state =
+        here ? "present" : fmt::format("`clearhead fetch {}` ({} MB)", model.name, model.download_megabytes());
+    table +=
+        fmt::format("{:<24}{:<9}{:>15}{:>8}  {:<22}{}\n", model.name, model.family,
+                    fmt::format("{} x {}", model.num_layers, model.num_heads), model.d_model, model.license, state);
     table += fmt::format("    {}\n", model.description);
   }
-  table += fmt::format("\nModels live in {}. Any folder with config.json or name in the Hugging Face cache works too.\n",
-                       format::model_home().string());
+  table +=
+      fmt::format("\nModels live in {}. Any folder with config.json or name in the Hugging Face cache works too.\n",
+                  format::model_home().string());
   return table;
 }
 

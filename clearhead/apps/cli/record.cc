@@ -39,7 +39,8 @@ void run(const Flags& flags) {
   }
   const capture::Trace trace = watch(session, text, selection, flags.text);
   trace.write(flags.path);
-  note(fmt::format("{}: {} tokens, {} bytes of tensors", base::quoted(flags.path), trace.info().tokens.size(), trace.bytes()));
+  note(fmt::format("{}: {} tokens, {} bytes of tensors", base::quoted(flags.path), trace.info().tokens.size(),
+                   trace.bytes()));
 }
 
 }  // namespace

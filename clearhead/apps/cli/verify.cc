@@ -72,8 +72,8 @@ std::vector<engine::StageCheck> worst_per_stage(const engine::VerifyReport& repo
 }
 
 std::string report_table(const engine::VerifyReport& report) {
-  std::string table = fmt::format("{:<24}{:>6}  {:>12}  {:>12}  {:>7}  {}\n", "stage", "layer", "difference", "tolerance",
-                                  "share", "at");
+  std::string table = fmt::format("{:<24}{:>6}  {:>12}  {:>12}  {:>7}  {}\n", "stage", "layer", "difference",
+                                  "tolerance", "share", "at");
   size_t checked = 0;
   for (const auto& check : worst_per_stage(report)) {
     const capture::StageInfo& stage = capture::info(check.stage);
@@ -83,13 +83,14 @@ std::string report_table(const engine::VerifyReport& report) {
       table += fmt::format("{:<24}{:>6}  skipped: what it is computed from was not recorded\n", stage.name, layer);
       continue;
     }
-    table += fmt::format("{:<24}{:>6}  {:>12.3g}  {:>12.3g}  {:>5.1f} %  {}{}\n", stage.name, layer, check.max_abs,
-                         check.tolerance, 100 * check.worst_share, place_of(check),
-                         check.worst_share > 1 ? "  OVER" : "");
+    table +=
+        fmt::format("{:<24}{:>6}  {:>12.3g}  {:>12.3g}  {:>5.1f} %  {}{}\n", stage.name, layer, check.max_abs,
+                    check.tolerance, 100 * check.worst_share, place_of(check), check.worst_share > 1 ? "  OVER" : "");
   }
   for (const auto& check : report.stages) checked += check.skipped ? 0 : 1;
-  table += fmt::format("\n{} stages of all layers recomputed in double by the plain reference; each row shows its worst layer: {}\n",
-                       checked, report.ok ? "ok" : "NOT ok");
+  table += fmt::format(
+      "\n{} stages of all layers recomputed in double by the plain reference; each row shows its worst layer: {}\n",
+      checked, report.ok ? "ok" : "NOT ok");
   return table;
 }
 
@@ -130,8 +131,11 @@ void run(const Flags& flags) {
 
 void add_verify(CLI::App& program, Action& action) {
   auto flags = std::make_shared<Flags>();
-  CLI::App& command = *program.add_subcommand("verify", "Recompute every stage in double and show the largest difference");
-  command.footer("TEXT may also be a trace.safetensors that `clearhead record` wrote. Exit code 1 if a stage is over its tolerance.");
+  CLI::App& command =
+      *program.add_subcommand("verify", "Recompute every stage in double and show the largest difference");
+  command.footer(
+      "TEXT may also be a trace.safetensors that `clearhead record` wrote. Exit code 1 if a stage is over its "
+      "tolerance.");
   add_text_flags(command, flags->text);
   command.add_flag("--end-to-end", flags->end_to_end,
                    "recompute from the token ids instead of from the recorded inputs of each stage");

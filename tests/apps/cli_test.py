@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every command on the main road: results, JSON against its schema, traces, the published weights."""
+import json, math, subprocess, sys, tempfile, unittest
+from pathlib import Path
+
+from program import CAT, PROGRAM, Tensors, document, run
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests/views"))
+from validate_schema import validate  # noqa: E402
+
+
+def check_schema(name, value):
+    schema = json.loads((ROOT / f"docs/schema/{name}.schema.json").read_text())
+    validate(value, schema)
+
+
+class Attend(unittest.TestCase):
+    def test_the_published_weights(self):
+        for layer, head, key, weight in ((5, 11, "cat", .89), (5, 3, "mat", .43), (5, 3, "cat", .17), (5, 5, "mat", .38), (0, 2, "cat", 1.00)):
+            found = document("attend", CAT, "--layer", str(layer), "--head", str(head))
+            texts = [token["text"].lower() for token in found["tokens"]]
+            self.assertAlmostEqual(found["weights"][texts.index("sat")][texts.index(key)], weight, delta=.005)
+
+    def test_one_head_obeys_its_schema_and_its_own_sums(self):
+        found = document("attend", CAT, "--layer", "5", "--head", "11")
+        check_schema("attend_head", found)
+        for row, reference, total, lse in zip(found["weights"], found["row_reference"], found["row_sum"], found["lse"]):
+            self.assertAlmostEqual(math.fsum(row), 1, delta=1e-6)
+            self.assertAlmostEqual((reference + math.log2(total)) * math.log(2), lse, delta=1e-5)
+
+    def test_the_overview_tells_sat_looks_at_cat_among_the_first(self):
+        found = document("attend", CAT)
+        check_schema("attend", found)
+        order = [(head["layer"], head["head"]) for head in found["heads"]]
+        self.assertEqual(len(order), 72)
+        self.assertIn((5, 11), order[:3])
+        self.assertIn((5, 3), order[:6])
+        page = run("attend", CAT)
+        self.assertEqual(page.returncode, 0, page.err)
+        self.assertIn("sat", page.out)
+        self.assertLessEqual(len(page.out.splitlines()), 45)
+        self.assertNotIn("\x1b", page.out)
+
+    def test_from_a_token(self):
+        found = document("attend", CAT, "--from", "sat")
+        self.assertTrue(all(row["query"] == 3 for row in found["rows"]))
+        self.assertEqual(run("attend", CAT, "--from", "#3").out, run("attend", CAT, "--from", "sat").out)
+
+    def test_words_and_hidden_special_tokens(self):
+        for flags in (["--words"], ["--hide-special"], ["--layer", "2", "--head", "1", "--words", "--hide-special"]):
+            done = run("attend", "Unbelievable tokenizers tokenize unhappily", *flags)
+            self.assertEqual(done.returncode, 0, done.err)
+
+    def test_pictures_fit_and_ascii_is_ascii(self):
+        for width in ("40", "80", "200"):
+            done = run("attend", CAT, "--layer", "0", "--head", "0", "--ascii", env={"COLUMNS": width})
+            self.assertTrue(done.out.isascii())
+            self.assertLessEqual(max(map(len, done.out.splitlines())), int(width))
+
+    def test_texts_by_line(self):
+        found = document("attend", "--file", "-", "--lines", "--layer", "0", stdin=b"one\n\ntwo words\n")
+        self.assertEqual([one["text"] for one in found], ["one", "two words"])
+
+    def test_the_default_model_is_named_on_standard_error(self):
+        self.assertIn("minilm", run("attend", "hi").err)
+        self.assertEqual(run("attend", "hi", "--model", "minilm").err, "")
+        self.assertIn("multilingual-e5-small", run("attend", "\u56fe\u4e66\u9986\u5728\u54ea\u91cc", "--model", "minilm").err)
+
+    def test_threads_change_no_digit(self):
+        self.assertEqual(run("attend", CAT, "--json", "--threads", "1").out, run("attend", CAT, "--json", "--threads", "3").out)
+
+
+class Others(unittest.TestCase):
+    def test_tokenize(self):
+        found = document("tokenize", "Playing caf\u00e9s")
+        check_schema("tokenize", found)
+        text = "Playing caf\u00e9s".encode()
+        for token in found["tokens"]:
+            begin, end = token["offsets"]
+            if not token["special"]:
+                self.assertEqual(text[begin:end].decode(), token["text"])
+
+    def test_heads(self):
+        found = document("heads", CAT)
+        check_schema("heads", found)
+        self.assertEqual([(h["layer"], h["head"]) for h in found["heads"]], [(l, h) for l in range(6) for h in range(12)])
+        self.assertEqual(len(document("heads", CAT, "--layer", "3")["heads"]), 12)
+        self.assertIsNone(document("heads", "a", "--layer", "0")["heads"][0].get("nothing"))
+
+    def test_record_and_verify(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/trace.safetensors"
+            done = run("record", CAT, "--stages", "all", "--output", path)
+            self.assertEqual(done.returncode, 0, done.err)
+            trace = Tensors(path)
+            self.assertEqual(trace.header["layers.5.weights"]["shape"], [1, 12, 8, 8])
+            self.assertEqual(trace.metadata["model"], "minilm")
+            self.assertAlmostEqual(trace.value("layers.5.weights", [0, 11, 3, 2]), .89, delta=.005)
+            report = document("verify", path)
+            check_schema("verify", report)
+            self.assertTrue(report["ok"])
+            self.assertFalse(any(row["skipped"] for row in report["stages"]))
+            data = bytearray(Path(path).read_bytes())
+            entry = trace.header["layers.2.weights"]["data_offsets"][0]
+            data[len(data) - len(trace.body) + entry + 2] ^= 0x40
+            Path(path).write_bytes(data)
+            broken = run("verify", path)
+            self.assertEqual(broken.returncode, 1)
+            self.assertIn("weights", broken.out)
+
+    def test_record_some_heads_and_layers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/t.safetensors"
+            done = run("record", CAT, "--stages", "weights,query", "--layers", "1,3-4", "--heads", "2,7", "--output", path)
+            self.assertEqual(done.returncode, 0, done.err)
+            trace = Tensors(path)
+            self.assertEqual(sorted(trace.header), sorted(f"layers.{l}.{s}" for l in (1, 3, 4) for s in ("weights", "query")))
+            self.assertEqual(trace.header["layers.3.weights"]["shape"], [1, 2, 8, 8])
+
+    def test_verify_a_text_also_from_end_to_end(self):
+        self.assertTrue(document("verify", CAT)["ok"])
+        self.assertTrue(document("verify", CAT, "--end-to-end")["ok"])
+
+    def test_every_number_of_the_lesson_stands_in_the_trace(self):
+        for flags in (["--model", "minilm"], ["--toy"], ["--toy", "--split", "input", "--d-model", "64", "--heads", "4", "--seed", "3"]):
+            with tempfile.TemporaryDirectory() as folder:
+                path = f"{folder}/t.safetensors"
+                lesson = document("lesson", CAT, "--output", path, *flags)
+                check_schema("lesson", lesson)
+                trace = Tensors(path)
+                quoted = [n for step in lesson["steps"] for n in step["numbers"]]
+                placed = [n for n in quoted if "tensor" in n]
+                self.assertGreater(len(placed), 60)
+                for number in placed:
+                    self.assertEqual(number["value"], trace.value(number["tensor"], number["index"]), number)
+                for number in quoted:
+                    self.assertTrue("tensor" in number or number["rule"], number)
+
+    def test_the_lesson_tells_every_step_in_both_languages(self):
+        names = ["question", "tokens", "token_embedding", "position_embedding", "embedding", "roles", "query", "key", "value", "split",
+                 "raw_scores", "scores", "weights", "head_output", "self_attention", "heads", "concat", "attention_output"]
+        for language in ("en", "zh"):
+            self.assertEqual([step["name"] for step in document("lesson", "--toy", "--lang", language)["steps"]], names)
+        toy = document("lesson", "--toy", CAT)
+        shapes = {step["name"]: step["shapes"] for step in toy["steps"]}
+        self.assertEqual(shapes["query"], ["[6, 512] x [512, 512] -> [6, 512]"])
+        self.assertEqual(shapes["split"], ["[6, 512] -> [6, 8, 64]"])
+
+    def test_models_and_inspect(self):
+        models = document("models")
+        check_schema("models", models)
+        self.assertIn("minilm", [m["name"] for m in models["models"]])
+        found = document("inspect", "minilm")
+        check_schema("inspect", found)
+        self.assertEqual(found["architecture"]["num_heads"], 12)
+        self.assertGreater(found["parameters"], 22_000_000)
+        self.assertEqual(run("inspect", "minilm").returncode, 0)
+        self.assertEqual(run("models").returncode, 0)
+
+    def test_help_version_completion_and_manual(self):
+        self.assertIn("attend", run("--help").out)
+        self.assertRegex(run("--version").out, r"clearhead \d+\.\d+\.\d+")
+        for command in ("attend", "lesson", "heads", "tokenize", "record", "verify", "inspect", "models", "fetch", "op", "completion", "manual"):
+            done = run(command, "--help")
+            self.assertEqual((done.returncode, done.err), (0, ""))
+        self.assertIn("> 0.5", run("heads", "--help").out)
+        bash = run("completion", "bash").out
+        self.assertEqual(subprocess.run(["bash", "-n"], input=bash.encode()).returncode, 0)
+        self.assertIn("--hide-special", bash)
+        for shell in ("zsh", "fish"):
+            self.assertIn("attend", run("completion", shell).out)
+        self.assertTrue(run("manual").out.startswith(".TH CLEARHEAD 1"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What README and docs show is what the program prints."""
+import os, subprocess, sys, unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class Documents(unittest.TestCase):
+    def test_they_show_what_the_program_prints(self):
+        done = subprocess.run([sys.executable, ROOT / "scripts/update_docs.py", "--check", "--program", os.environ["CLEARHEAD"]], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_difference_is_found(self):
+        document = ROOT / "docs/input_split.md"
+        text = document.read_text(encoding="utf-8")
+        self.assertIn("[6, 512] -> [6, 8, 64]", text)
+        program = Path(os.environ["CLEARHEAD"]).with_name("no_such_program")
+        done = subprocess.run([sys.executable, ROOT / "scripts/update_docs.py", "--check", "--program", program], capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
