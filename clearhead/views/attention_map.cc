@@ -8,6 +8,7 @@
 #include <span>
 
 #include "clearhead/base/error.h"
+#include "clearhead/tensor/tensor.h"
 
 namespace clearhead::views {
 namespace {
@@ -98,8 +99,13 @@ void hide_special(AttentionMap& map) {
     map.from = static_cast<size_t>(place - kept.begin());
   }
   std::vector<TraceToken> tokens;
-  for (const size_t i : kept) tokens.push_back(map.tokens[i]);
+  std::vector<size_t> places;
+  for (const size_t i : kept) {
+    tokens.push_back(map.tokens[i]);
+    places.push_back(map.places[i]);
+  }
   map.tokens = std::move(tokens);
+  map.places = std::move(places);
   map.weights = std::move(weights);
   map.hidden_mass = kept.empty() ? 0 : hidden / static_cast<double>(kept.size());
 }
@@ -133,6 +139,8 @@ AttentionMap attention_map(const capture::Trace& trace, size_t layer, size_t hea
   map.head = head;
   map.kind = summarize_head(trace, layer, head, 1).kind;
   map.tokens = trace.info().tokens;
+  map.places.resize(map.tokens.size());
+  std::iota(map.places.begin(), map.places.end(), size_t{0});
   map.from = options.from;
   if (map.from && *map.from >= map.tokens.size())
     base::refuse("from", fmt::format("a token below {}", map.tokens.size()), fmt::format("{}", *map.from));
@@ -141,6 +149,9 @@ AttentionMap attention_map(const capture::Trace& trace, size_t layer, size_t hea
     map.tokens = joined_tokens(map.tokens, grouping, trace.info().text);
     map.weights.resize(grouping.words() * grouping.words());
     join_weights(weights, grouping, map.weights);
+    map.places.clear();
+    for (size_t i = 0; i < grouping.word_of.size(); ++i)
+      if (grouping.word_of[i] == map.places.size()) map.places.push_back(i);
     if (map.from) map.from = grouping.word_of[*map.from];
   } else {
     map.weights.assign(weights.begin(), weights.end());

@@ -18,6 +18,7 @@ struct AttentionMap {
   size_t layer = 0, head = 0;
   HeadKind kind = HeadKind::content;
   std::vector<capture::TraceToken> tokens;  // [n]
+  std::vector<size_t> places;               // [n]: index in the trace of each token (of a word, of its first)
   std::vector<float> weights;               // [n, n], row-major, rows attend
   double hidden_mass = 0;                   // mean mass per row that hidden special tokens took
   std::optional<size_t> from;               // row of the token that MapOptions::from names

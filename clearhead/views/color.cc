@@ -80,6 +80,7 @@ double luminance(Rgb color) {
   return 0.2126 * to_linear(color.red) + 0.7152 * to_linear(color.green) + 0.0722 * to_linear(color.blue);
 }
 
+constexpr int kFirstOfPalette = 16;  // themes change those before
 constexpr uint8_t kCubeLevels[6] = {0, 95, 135, 175, 215, 255};
 
 Rgb palette_color(int number) {
@@ -91,11 +92,30 @@ Rgb palette_color(int number) {
   return {kCubeLevels[cube / 36], kCubeLevels[cube / 6 % 6], kCubeLevels[cube % 6]};
 }
 
+std::array<Lab, 256> palette_in_lab() {
+  std::array<Lab, 256> palette{};
+  for (int number = kFirstOfPalette; number < 256; ++number)
+    palette[static_cast<size_t>(number)] = lab_of(palette_color(number));
+  return palette;
+}
+
+// As many steps as a byte of colour can tell apart.
+using Scale = std::array<Rgb, 256>;
+
+Scale make_scale(double first_lightness, double last_lightness, const std::array<Stop, 6>& stops) {
+  Scale scale;
+  for (size_t i = 0; i < scale.size(); ++i)
+    scale[i] =
+        along(static_cast<double>(i) / static_cast<double>(scale.size() - 1), first_lightness, last_lightness, stops);
+  return scale;
+}
+
 }  // namespace
 
 Rgb scale_color(double fraction, bool dark) {
+  static const Scale dark_scale = make_scale(0.25, 0.93, kDarkStops), light_scale = make_scale(0.97, 0.33, kLightStops);
   const double clamped = std::isnan(fraction) ? 0 : std::clamp(fraction, 0.0, 1.0);
-  return dark ? along(clamped, 0.25, 0.93, kDarkStops) : along(clamped, 0.97, 0.33, kLightStops);
+  return (dark ? dark_scale : light_scale)[static_cast<size_t>(std::lround(255 * clamped))];
 }
 
 double contrast(Rgb one, Rgb other) {
@@ -109,11 +129,12 @@ Rgb text_color_on(Rgb background) {
 }
 
 int nearest_of_256(Rgb color) {
+  static const std::array<Lab, 256> palette = palette_in_lab();
   const Lab wanted = lab_of(color);
-  int best = 16;
+  int best = kFirstOfPalette;
   double best_distance = std::numeric_limits<double>::infinity();
-  for (int number = 16; number < 256; ++number) {
-    const Lab lab = lab_of(palette_color(number));
+  for (int number = kFirstOfPalette; number < 256; ++number) {
+    const Lab& lab = palette[static_cast<size_t>(number)];
     const double distance = std::hypot(lab.lightness - wanted.lightness, lab.a - wanted.a, lab.b - wanted.b);
     if (distance < best_distance) best = number, best_distance = distance;
   }

@@ -2,7 +2,6 @@
 #include "clearhead/views/head_summary.h"
 
 #include <fmt/format.h>
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +12,8 @@
 #include "clearhead/base/error.h"
 #include "clearhead/base/parallel.h"
 #include "clearhead/base/utf8.h"
+#include "clearhead/tensor/tensor.h"
+#include "clearhead/text/unicode.h"
 
 namespace clearhead::views {
 namespace {
@@ -32,19 +33,15 @@ class Mean {
   size_t count_ = 0;
 };
 
-bool is_punctuation(char32_t c) {
-  if (c < 0x80) return c > 0x20 && c < 0x7F && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z') && !(c >= '0' && c <= '9');
-  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
-}
-
-bool is_punctuation(std::string_view text) {
+// Whether a token is nothing but punctuation, perhaps with spaces.
+bool is_punctuation(std::string_view token) {
+  const text::PropertyTable& properties = text::property_table();
   bool any = false;
-  while (!text.empty()) {
-    const base::CodePoint point = base::decode_utf8(text);
-    if (point.value != ' ' && !is_punctuation(point.value)) return false;
+  while (!token.empty()) {
+    const base::CodePoint point = base::decode_utf8(token);
+    if (point.value != ' ' && (properties[point.value] & text::kPunctuation) == 0) return false;
     any = any || point.value != ' ';
-    text.remove_prefix(point.length);
+    token.remove_prefix(point.length);
   }
   return any;
 }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "clearhead/views/wrap.h"
+
 namespace clearhead::views {
 namespace {
 
@@ -37,6 +39,14 @@ std::string Labels::token(const capture::TraceToken& token, size_t columns) cons
 
 Text Labels::token(const capture::TraceToken& token, Ink ink, size_t columns) const {
   return pen_.write(this->token(token, columns), token.special ? Ink::special : ink);
+}
+
+Text Labels::leading_token(const capture::TraceToken& token, size_t place, size_t seq_len) const {
+  constexpr size_t kCountedByEye = 12, kColumns = 16;
+  const Text name = this->token(token, Ink::query, kColumns);
+  if (seq_len <= kCountedByEye) return name;
+  const size_t digits = fmt::formatted_size("{}", seq_len - 1);
+  return pen_.write(fmt::format("{:>{}} ", place, digits), Ink::dim) + name;
 }
 
 std::string Labels::percent(double weight) const {
@@ -115,14 +125,23 @@ void Labels::heading(std::string& output, std::string_view text) const {
   line(output, used + 4 < width_ ? name + Text(" ") + pen_.line(width_ - used - 2) : name, 1);
 }
 
-void Labels::note(std::string& output, const Text& text) const {
-  line(output, pen_.write(pen_.style().ascii ? "* " : "\xE2\x80\xBB ", Ink::dim) + text);
+void Labels::more(std::string& output, const Text& text) const {
+  line(output, pen_.write(fmt::format("{} ", pen_.ellipsis()), Ink::dim) + text);
+}
+
+void Labels::note(std::string& output, const std::string& text) const {
+  const std::string_view mark = pen_.style().ascii ? "*" : "\xE2\x80\xBB";
+  bool first = true;
+  for (const std::string& part : wrap(text, width_ - 4, pen_.style())) {
+    line(output, (first ? pen_.write(mark, Ink::dim) : Text(" ")) + Text(" ") + Text(part));
+    first = false;
+  }
 }
 
 void Labels::notes(std::string& output, double hidden_mass, const MapOptions& options) const {
   if (options.hide_special || options.words) output += '\n';
-  if (options.hide_special) note(output, fill_in(word("hidden"), {{"percent", Text(percent(hidden_mass))}}));
-  if (options.words) note(output, Text(word("joined")));
+  if (options.hide_special) note(output, fill_in(word("hidden"), {{"percent", Text(percent(hidden_mass))}}).str());
+  if (options.words) note(output, std::string(word("joined")));
 }
 
 void Labels::line(std::string& output, const Text& text, size_t indent) const {

@@ -27,6 +27,9 @@ class Labels {
   // The token as a label: printable, white space at its edges made visible, never empty, at most columns wide.
   std::string token(const capture::TraceToken& token, size_t columns = 24) const;
   Text token(const capture::TraceToken& token, Ink ink, size_t columns = 24) const;
+  // The token that a line speaks of, in front of it; with its place in the text where that is too long (so many tokens)
+  // to count by eye.
+  Text leading_token(const capture::TraceToken& token, size_t place, size_t seq_len) const;
   // "89 %"; a weight that rounds to 0 without being 0 is "<1 %".
   std::string percent(double weight) const;
   // "layer 5 head 11".
@@ -48,8 +51,10 @@ class Labels {
   // A line with a mark before it; a heading.
   void title(std::string& output, const Text& line) const;
   void heading(std::string& output, std::string_view text) const;
-  // A remark under a picture; those that the options call for.
-  void note(std::string& output, const Text& text) const;
+  // What a list leaves out.
+  void more(std::string& output, const Text& text) const;
+  // A remark under a picture, wrapped; those that the options call for.
+  void note(std::string& output, const std::string& text) const;
   void notes(std::string& output, double hidden_mass, const MapOptions& options) const;
   // One line, indented and cut to the width.
   void line(std::string& output, const Text& text, size_t indent = 2) const;

@@ -18,10 +18,30 @@ size_t widest_token(const std::vector<capture::TraceToken>& tokens, const Labels
   return widest;
 }
 
-// Single columns or pairs of columns, numbered, pooled until they fit.
+// Escapes read badly downwards.
+bool has_escaped(const std::vector<capture::TraceToken>& tokens, const Style& style) {
+  const auto foreign = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  return style.ascii && std::any_of(tokens.begin(), tokens.end(), [&](const auto& token) {
+           return std::any_of(token.text.begin(), token.text.end(), foreign);
+         });
+}
+
+// A cell per pair with its number or, if that is too wide, without it. False if there is no room for either.
+bool fit_large_cells(MapLayout& layout, size_t n, size_t room, bool colored) {
+  if (n > kMostNamed || n * 2 > room) return false;
+  layout.numbers = true;
+  if (n * 4 <= room) {
+    layout.cell = n * 5 <= room ? 5 : 4;
+  } else {
+    layout.numbers = n * 3 <= room && colored;
+    layout.cell = layout.numbers ? 3 : 2;
+  }
+  return true;
+}
+
+// Single columns or pairs of columns, pooled until they fit.
 void fit_small_cells(MapLayout& layout, size_t n, size_t room, const Pen& pen) {
   layout.half_blocks = pen.colored() && !pen.style().ascii;
-  layout.names = ColumnNames::ruler;
   layout.cell = 1;
   size_t most = std::min(room, layout.half_blocks ? 2 * kMostLines : kMostNamed);
   if (!layout.half_blocks && n > most) {
@@ -34,7 +54,8 @@ void fit_small_cells(MapLayout& layout, size_t n, size_t room, const Pen& pen) {
 
 }  // namespace
 
-MapLayout map_layout(const std::vector<capture::TraceToken>& tokens, const Labels& labels) {
+MapLayout map_layout(const AttentionMap& map, const Labels& labels) {
+  const auto& tokens = map.tokens;
   const size_t n = tokens.size();
   const bool colored = labels.pen().colored();
   MapLayout layout;
@@ -46,19 +67,16 @@ MapLayout map_layout(const std::vector<capture::TraceToken>& tokens, const Label
     layout.cell = widest;
     layout.numbers = true;
     layout.names = ColumnNames::horizontal;
-  } else if (n <= kMostNamed && n * 4 <= room) {
-    layout.cell = n * 5 <= room ? 5 : 4;
-    layout.numbers = true;
-    layout.names = ColumnNames::vertical;
-  } else if (n <= kMostNamed && n * 2 <= room) {
-    layout.cell = n * 3 <= room && colored ? 3 : 2;
-    layout.numbers = layout.cell == 3;
-    layout.names = ColumnNames::vertical;
-  } else {
-    const size_t digits = fmt::formatted_size("{}", n) + 1;
-    layout.label += digits;
-    fit_small_cells(layout, n, room - std::min(room - 1, digits), labels.pen());
+    return layout;
   }
+  if (!has_escaped(tokens, labels.pen().style()) && fit_large_cells(layout, n, room, colored)) {
+    layout.names = ColumnNames::vertical;
+    return layout;
+  }
+  const size_t digits = fmt::formatted_size("{}", map.places.back()) + 1;
+  layout.names = ColumnNames::ruler;
+  layout.label += digits;
+  if (!fit_large_cells(layout, n, room - digits, colored)) fit_small_cells(layout, n, room - digits, labels.pen());
   return layout;
 }
 

@@ -24,7 +24,7 @@ struct MapLayout {
 };
 
 // Cells as large as the labels' width allows; pooled if not even the smallest fit.
-MapLayout map_layout(const std::vector<capture::TraceToken>& tokens, const Labels& labels);
+MapLayout map_layout(const AttentionMap& map, const Labels& labels);
 
 // The largest weight of each cell. Shapes: weights [n, n], result [bins, bins].
 std::vector<float> pooled_by_maximum(std::span<const float> weights, size_t n, size_t pool);

@@ -27,7 +27,7 @@ Text centred(const Text& text, size_t columns) {
 class MapPicture {
  public:
   MapPicture(const AttentionMap& map, const Labels& labels)
-      : map_(map), labels_(labels), pen_(labels.pen()), layout_(map_layout(map.tokens, labels)) {
+      : map_(map), labels_(labels), pen_(labels.pen()), layout_(map_layout(map, labels)) {
     weights_ = pooled_by_maximum(map.weights, map.tokens.size(), layout_.pool);
   }
 
@@ -83,27 +83,26 @@ class MapPicture {
     }
   }
 
-  // The index of a column's first token, wherever the number has room.
+  // The index of a column's first token: above each, each fifth or each tenth, as the cells have room.
   Text ruler() const {
+    const size_t step = layout_.cell >= 3 ? 1 : layout_.cell == 2 ? 5 : 10;
     std::string marks;
-    for (size_t column = 0; column < layout_.bins; ++column) {
-      const size_t place = column * layout_.cell;
-      const std::string number = fmt::format("{}", column * layout_.pool);
-      if (column % 10 != 0 && layout_.cell == 1) continue;
-      if (column % 5 != 0) continue;
-      if (place < marks.size() + (marks.empty() ? 0 : 1)) continue;
-      marks += std::string(place - marks.size(), ' ') + number;
+    for (size_t column = 0; column < layout_.bins; column += step) {
+      const std::string number = fmt::format("{}", map_.places[column * layout_.pool]);
+      const size_t place = column * layout_.cell + (layout_.cell >= 4 ? 1 : 0);
+      if (column == 0 || place > marks.size()) marks += std::string(place - marks.size(), ' ') + number;
     }
     return pen_.write(marks, Ink::dim);
   }
 
+  // The first token of a row, with its number where the columns are numbered.
   Text row_name(size_t row) const {
     const size_t first = row * layout_.pool;
     if (layout_.names != ColumnNames::ruler)
       return labels_.token(map_.tokens[first], Ink::query, layout_.label).right_aligned(layout_.label);
-    const std::string index = fmt::format("{} ", first);
-    return (pen_.write(index, Ink::dim) +
-            labels_.token(map_.tokens[first], Ink::query, layout_.label - std::min(index.size(), layout_.label - 1)))
+    const size_t digits = fmt::formatted_size("{}", map_.places.back());
+    return (pen_.write(fmt::format("{:>{}} ", map_.places[first], digits), Ink::dim) +
+            labels_.token(map_.tokens[first], Ink::query, layout_.label - digits - 1))
         .padded(layout_.label);
   }
 
@@ -168,7 +167,7 @@ void draw_legend(std::string& output, const Labels& labels) {
   } else {
     // Each shade with the least weight that it stands for.
     const size_t levels = pen.style().ascii ? 10 : 5;
-    for (size_t level = 1; level < levels; ++level) {
+    for (size_t level = 1; level < levels; level += pen.style().ascii ? 2 : 1) {
       const double place = static_cast<double>(level) / static_cast<double>(levels);
       line += Text(fmt::format("{} {:.0f}  ", pen.shade(place * place + 1e-9), 100 * place * place));
     }
@@ -206,7 +205,7 @@ void draw_rows(std::string& output, const AttentionMap& map, const MapOptions& o
   size_t widest_name = 0, widest_keys = 0;
   std::vector<Text> names, keys;
   for (const size_t row : rows) {
-    names.push_back(labels.token(map.tokens[row], Ink::query, 16));
+    names.push_back(labels.leading_token(map.tokens[row], map.places[row], map.places.back() + 1));
     keys.push_back(labels.strongest_of_row(std::span(map.weights).subspan(row * n, n), map.tokens, options.top));
     widest_name = std::max(widest_name, names.back().width());
     widest_keys = std::max(widest_keys, keys.back().width());
@@ -221,7 +220,7 @@ void draw_rows(std::string& output, const AttentionMap& map, const MapOptions& o
   }
   if (rows.size() < n) {
     const Text count(fmt::format("{}", n - rows.size()));
-    labels.line(output, pen.write(fill_in(labels.word("more_tokens"), {{"count", count}}).str(), Ink::dim));
+    labels.more(output, fill_in(labels.word("more_tokens"), {{"count", count}}));
   }
 }
 
@@ -241,7 +240,7 @@ std::string draw_map(const AttentionMap& map, const MapOptions& options, const S
   draw_legend(output, labels);
   if (picture.pool() > 1) {
     const Text size(fmt::format("{}", picture.pool()));
-    labels.note(output, fill_in(labels.word("pooled"), {{"size", size}, {"times", Text(labels.pen().times())}}));
+    labels.note(output, fill_in(labels.word("pooled"), {{"size", size}, {"times", Text(labels.pen().times())}}).str());
   }
   draw_rows(output, map, options, labels);
   labels.notes(output, map.hidden_mass, options);

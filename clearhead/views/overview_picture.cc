@@ -15,6 +15,10 @@ constexpr size_t kMostTokens = 12;   // of the text, each with its most telling 
 constexpr size_t kMostGridLayers = 12;
 constexpr size_t kMostGridHeads = 24;
 constexpr size_t kBarColumns = 16;
+constexpr size_t kBarColumnsIfNarrow = 8;
+constexpr size_t kNarrow = 100, kTooNarrow = 60;
+constexpr size_t kIndent = 2;      // of names that go on in a second line
+constexpr double kFaintest = 0.3;  // place on the colour scale that can still be seen as a dot
 
 // The whole model on one text, section by section.
 class Overview {
@@ -22,7 +26,7 @@ class Overview {
   Overview(const capture::Trace& trace, const std::vector<HeadSummary>& heads, const Labels& labels)
       : trace_(trace), tokens_(trace.info().tokens), heads_(heads), labels_(labels), pen_(labels.pen()) {}
 
-  void draw_title(std::string& output) const {
+  void draw_title(std::string& output, bool hide_special) const {
     const auto number = [&](size_t value) { return pen_.write(fmt::format("{}", value), Ink::strong); };
     const capture::TraceInfo& info = trace_.info();
     labels_.title(output, fill_in(labels_.word("overview_title"), {{"model", labels_.name(info.model)},
@@ -30,7 +34,10 @@ class Overview {
                                                                    {"times", Text(pen_.times())},
                                                                    {"heads", number(info.num_heads)},
                                                                    {"tokens", number(tokens_.size())}}));
-    labels_.title(output, labels_.sentence(tokens_));
+    std::vector<capture::TraceToken> shown;
+    for (const auto& token : tokens_)
+      if (!hide_special || !token.special) shown.push_back(token);
+    labels_.title(output, labels_.sentence(shown));
   }
 
   void draw_telling(std::string& output) const {
@@ -43,19 +50,17 @@ class Overview {
       widest = std::max(widest, sentences.back().width());
     }
     if (sentences.empty()) labels_.line(output, pen_.write(labels_.word("none_telling"), Ink::dim));
-    widest = std::min(widest, labels_.width() - kBarColumns - 5);
+    widest = std::min(widest, labels_.width() - bar_columns() - 5);
     for (size_t i = 0; i < sentences.size(); ++i) {
       Text line = sentences[i].cut(widest, pen_.style()).padded(widest) + Text("  ") +
-                  pen_.bar(heads_[i].links.front().weight, kBarColumns);
+                  pen_.bar(heads_[i].links.front().weight, bar_columns());
       labels_.line(output,
-                   line + other_links(heads_[i], labels_.width() - std::min(labels_.width(), line.width() + 5)));
+                   line + other_links(heads_[i], labels_.width() - std::min(labels_.width(), line.width() + 2)));
     }
     const size_t all = count(HeadKind::content);
     if (all > sentences.size() && !sentences.empty()) {
-      const Text more(fmt::format("{} ", pen_.ellipsis()));
       const Text number(fmt::format("{}", all - sentences.size()));
-      labels_.line(output,
-                   pen_.write((more + fill_in(labels_.word("more_telling"), {{"count", number}})).str(), Ink::dim));
+      labels_.more(output, fill_in(labels_.word("more_telling"), {{"count", number}}));
     }
   }
 
@@ -64,10 +69,10 @@ class Overview {
     labels_.heading(output, labels_.word("kinds_title"));
     const std::vector<Text> grid = grid_lines();
     const size_t left = grid.empty() ? 0 : grid.back().width() + 3;
-    const std::vector<Text> kinds = kind_lines(labels_.width() - 2 - left);
+    const std::vector<Text> kinds = kind_lines(labels_.width() - 2 - left, grid.size());
     for (size_t i = 0; i < std::max(grid.size(), kinds.size()); ++i) {
       const Text beside = i < kinds.size() ? kinds[i] : Text();
-      labels_.line(output, i < grid.size() ? grid[i].padded(left) + beside : Text(std::string(left, ' ')) + beside);
+      labels_.line(output, (i < grid.size() ? grid[i] : Text()).padded(left) + beside);
     }
   }
 
@@ -80,23 +85,28 @@ class Overview {
     std::vector<Text> links;
     size_t widest_query = 0, widest = 0;
     for (const Best& one : best) {
-      widest_query = std::max(widest_query, display_width(labels_.token(tokens_[one.link.query], 16)));
+      widest_query = std::max(widest_query, leading(one).width());
       links.push_back(labels_.token(tokens_[one.link.key], Ink::key, 16) + Text(" ") +
                       Text(labels_.percent(one.link.weight)));
       widest = std::max(widest, links.back().width());
     }
     for (size_t i = 0; i < best.size(); ++i) {
-      labels_.line(output, labels_.token(tokens_[best[i].link.query], Ink::query, 16).padded(widest_query) + Text(" ") +
-                               pen_.write(pen_.arrow(), Ink::dim) + Text(" ") + links[i].padded(widest) + Text("  ") +
+      labels_.line(output, leading(best[i]).padded(widest_query) + Text(" ") + pen_.write(pen_.arrow(), Ink::dim) +
+                               Text(" ") + links[i].padded(widest) + Text("  ") +
                                pen_.bar(best[i].link.weight, kBarColumns) + Text("  ") +
                                labels_.head(best[i].head->layer, best[i].head->head));
     }
     if (all > best.size()) {
       const Text number(fmt::format("{}", all - best.size()));
-      const Text more =
-          Text(fmt::format("{} ", pen_.ellipsis())) + fill_in(labels_.word("more_tokens"), {{"count", number}});
-      labels_.line(output, pen_.write(more.str(), Ink::dim));
+      labels_.more(output, fill_in(labels_.word("more_tokens"), {{"count", number}}));
     }
+  }
+
+  // Mean over heads of what special tokens take of a row.
+  double special_mass() const {
+    double sum = 0;
+    for (const HeadSummary& head : heads_) sum += head.special.value_or(0);
+    return heads_.empty() ? 0 : sum / static_cast<double>(heads_.size());
   }
 
  private:
@@ -106,6 +116,15 @@ class Overview {
     double strength;
     const HeadSummary* head;
   };
+
+  Text leading(const Best& best) const {
+    return labels_.leading_token(tokens_[best.link.query], best.link.query, tokens_.size());
+  }
+
+  // Words go before bars where there is room for one of them only.
+  size_t bar_columns() const {
+    return labels_.width() < kTooNarrow ? 0 : labels_.width() < kNarrow ? kBarColumnsIfNarrow : kBarColumns;
+  }
 
   size_t count(HeadKind kind) const {
     return static_cast<size_t>(
@@ -118,7 +137,7 @@ class Overview {
     for (size_t i = 1; i < head.links.size() && i < 4; ++i) {
       const Link& link = head.links[i];
       if (link.weight < 0.1F) break;
-      const Text next = Text(i == 1 ? "  " : "   ") + labels_.link(link, tokens_);
+      const Text next = Text("  ") + labels_.link(link, tokens_);
       if (line.width() + next.width() > room) break;
       line += next;
     }
@@ -150,48 +169,70 @@ class Overview {
 
   Text grid_cell(const HeadSummary* head) const {
     if (head == nullptr) return Text("  ");
-    if (pen_.colored() && head->kind == HeadKind::content) return pen_.cell("  ", head->telling);
+    if (pen_.colored() && head->kind == HeadKind::content) {
+      const double place = std::max(scale_place(head->telling), kFaintest);
+      return pen_.paint(fmt::format("{} ", pen_.glyph(head->kind)), scale_color(place, pen_.style().dark), {});
+    }
     return pen_.write(fmt::format("{} ", pen_.glyph(head->kind)), head->kind);
   }
 
-  std::vector<Text> kind_lines(size_t room) const {
-    std::vector<Text> lines;
+  // A line per kind; lines that stand free beside the grid are given to the kinds with many heads.
+  std::vector<Text> kind_lines(size_t room, size_t height) const {
+    std::vector<std::vector<Text>> blocks;
     for (const HeadKind kind : {HeadKind::content, HeadKind::previous, HeadKind::next, HeadKind::self,
                                 HeadKind::punctuation, HeadKind::broad, HeadKind::special}) {
-      const size_t number = count(kind);
-      if (number == 0) continue;
-      const Text many(fmt::format("{}", number));
-      if (kind == HeadKind::content) {
-        const Text sign = pen_.colored() ? pen_.cell("  ", 0.5) + Text(" ") + pen_.write(labels_.kind(kind), kind)
-                                         : labels_.kind_text(kind);
-        const auto name = number == 1 ? "content_line_one" : "content_line";
-        lines.push_back(fill_in(labels_.word(name), {{"kind", sign}, {"count", many}}));
-        continue;
-      }
-      const Text names = names_of(kind);
-      const Text line = fill_in(labels_.word("kind_line"), {{"kind", labels_.kind_text(kind)}, {"heads", names}});
-      lines.push_back(line.width() <= room
-                          ? line
-                          : fill_in(labels_.word("kind_line_many"),
-                                    {{"kind", labels_.kind_text(kind)}, {"count", many}, {"heads", names}}));
+      if (count(kind) != 0) blocks.push_back(kind_block(kind, room));
+    }
+    size_t free = height - std::min(height, blocks.size());
+    std::vector<Text> lines;
+    for (const auto& block : blocks) {
+      const size_t shown = std::min(block.size(), 1 + free);
+      free -= shown - 1;
+      for (size_t i = 0; i < shown; ++i)
+        lines.push_back(i == 0 ? block[i] : Text(std::string(kIndent, ' ')) + block[i]);
+      if (shown < block.size()) lines.back() = (lines.back() + block[shown]).cut(room, pen_.style());
     }
     return lines;
   }
 
-  // "layer 0 heads 2, 5; layer 3 head 1".
-  Text names_of(HeadKind kind) const {
+  // "previous token: layer 0 heads 2, 5; layer 3 head 1", as many lines as it takes.
+  std::vector<Text> kind_block(HeadKind kind, size_t room) const {
+    const Text name = labels_.kind_text(kind);
+    const Text number(fmt::format("{}", count(kind)));
+    if (kind == HeadKind::content) {
+      const auto sentence = count(kind) == 1 ? "content_line_one" : "content_line";
+      return {fill_in(labels_.word(sentence), {{"kind", name}, {"count", number}})};
+    }
+    const auto sentence = labels_.word(count(kind) <= 3 ? "kind_line" : "kind_line_many");
+    std::vector<Text> lines{fill_in(sentence, {{"kind", name}, {"count", number}, {"heads", Text()}})};
+    const Text mark(labels_.word("semicolon"));
+    bool first = true;
+    for (const Text& group : names_of(kind)) {
+      const Text next = first ? group : mark + group;
+      if (lines.back().width() + next.width() + kIndent <= room) {
+        lines.back() += next;
+      } else {
+        if (!first) lines.back() += mark;
+        lines.push_back(group);
+      }
+      first = false;
+    }
+    return lines;
+  }
+
+  // By layer: "layer 0 heads 2, 5", "layer 3 head 1".
+  std::vector<Text> names_of(HeadKind kind) const {
     std::map<size_t, std::vector<Text>> by_layer;
     for (const HeadSummary& head : heads_)
       if (head.kind == kind) by_layer[head.layer].push_back(Text(fmt::format("{}", head.head)));
     std::vector<Text> groups;
     for (const auto& [layer, heads] : by_layer) {
       const Text number(fmt::format("{}", layer));
-      groups.push_back(heads.size() == 1
-                           ? fill_in(labels_.word("head"), {{"layer", number}, {"head", heads.front()}})
-                           : fill_in(labels_.word("heads"),
-                                     {{"layer", number}, {"heads", joined(heads, Text(labels_.word("comma")))}}));
+      const Text list = joined(heads, Text(labels_.word("comma")));
+      groups.push_back(heads.size() == 1 ? fill_in(labels_.word("head"), {{"layer", number}, {"head", list}})
+                                         : fill_in(labels_.word("heads"), {{"layer", number}, {"heads", list}}));
     }
-    return joined(groups, Text(labels_.word("semicolon")));
+    return groups;
   }
 
   std::vector<Best> best_per_token() const {
@@ -230,11 +271,11 @@ std::string draw_overview(const capture::Trace& trace, const std::vector<HeadSum
   const Labels labels(style);
   const Overview overview(trace, heads_in_order, labels);
   std::string output;
-  overview.draw_title(output);
+  overview.draw_title(output, options.hide_special);
   overview.draw_telling(output);
   overview.draw_kinds(output);
   overview.draw_tokens(output);
-  if (options.words) labels.note(output, Text(labels.word("joined")));
+  labels.notes(output, overview.special_mass(), options);
   return output;
 }
 

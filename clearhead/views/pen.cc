@@ -7,8 +7,6 @@
 #include <array>
 #include <cmath>
 
-#include "clearhead/base/utf8.h"
-
 namespace clearhead::views {
 namespace {
 
@@ -52,10 +50,7 @@ std::string color_code(Rgb color, bool background, Colors colors) {
   return fmt::format("{};2;{};{};{}", base, color.red, color.green, color.blue);
 }
 
-// Full block, then seven eighths down to one, left-aligned: U+2588 to U+258F.
-void append_block(std::string& output, int eighths) {
-  base::append_utf8(output, static_cast<char32_t>(0x2588 + 8 - eighths));
-}
+constexpr std::string_view kHeavyLine = "\xE2\x94\x81", kHalfHeavyLine = "\xE2\x95\xB8";
 
 void repeat(std::string& output, std::string_view text, size_t count) {
   for (size_t i = 0; i < count; ++i) output += text;
@@ -84,7 +79,7 @@ Rgb strength_color(size_t strength, bool dark) {
 }
 
 // What an empty bar stands on.
-Rgb track_color(bool dark) { return dark ? Rgb{44, 48, 58} : Rgb{228, 231, 236}; }
+Rgb track_color(bool dark) { return dark ? Rgb{58, 63, 75} : Rgb{212, 216, 224}; }
 
 }  // namespace
 
@@ -119,38 +114,39 @@ std::string_view Pen::shade(double weight) const {
 
 Text Pen::bar(double fraction, size_t columns) const {
   const double clamped = std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0;
-  const auto eighths = static_cast<size_t>(std::lround(clamped * static_cast<double>(columns) * 8));
-  size_t filled = style_.ascii ? (eighths + 4) / 8 : eighths / 8;
-  std::string solid, rest;
+  const auto halves = static_cast<size_t>(std::lround(clamped * static_cast<double>(columns) * 2));
+  std::string filled, rest;
   if (style_.ascii) {
-    solid = std::string(filled, '#');
-    rest = std::string(columns - filled, '.');
+    repeat(filled, "#", (halves + 1) / 2);
+    repeat(rest, ".", columns - (halves + 1) / 2);
   } else {
-    repeat(solid, "\xE2\x96\x88", filled);
-    if (eighths % 8 != 0) append_block(solid, static_cast<int>(eighths % 8)), ++filled;
-    rest = std::string(columns - filled, ' ');
+    repeat(filled, kHeavyLine, halves / 2);
+    if (halves % 2 != 0) filled += kHalfHeavyLine;
+    repeat(rest, colored() ? kHeavyLine : " ", columns - (halves + 1) / 2);
   }
-  const Rgb track = track_color(style_.dark);
   const Rgb ink = scale_color(style_.dark ? 0.35 + 0.65 * clamped : 0.45 + 0.55 * clamped, style_.dark);
-  if (style_.ascii) return paint(solid, ink, {}) + write(rest, Ink::rule);
-  return paint(solid, ink, track) + paint(rest, {}, track);
+  return paint(filled, ink, {}) + paint(rest, track_color(style_.dark), {});
 }
 
 Text Pen::stacked_bar(std::span<const float> weights, size_t columns) const {
   static constexpr std::array<std::string_view, kStrengths> kAscii{"#", "=", "-", "~"};
   static constexpr std::array<std::string_view, kStrengths> kBlocks{"\xE2\x96\x88", "\xE2\x96\x93", "\xE2\x96\x92",
                                                                     "\xE2\x96\x91"};
+  const auto sign = [&](size_t strength) {
+    if (style_.ascii) return kAscii[strength];
+    return colored() ? kHeavyLine : kBlocks[strength];
+  };
   Text output;
   size_t part = 0;
   for (const size_t share : shares(weights, columns)) {
     const size_t strength = std::min<size_t>(part++, kStrengths - 1);
     std::string text;
-    repeat(text, colored() ? " " : style_.ascii ? kAscii[strength] : kBlocks[strength], share);
-    output += paint(text, {}, strength_color(strength, style_.dark));
+    repeat(text, sign(strength), share);
+    output += paint(text, strength_color(strength, style_.dark), {});
   }
   std::string rest;
-  repeat(rest, colored() ? " " : style_.ascii ? "." : "\xC2\xB7", columns - output.width());
-  return output + paint(rest, {}, track_color(style_.dark));
+  repeat(rest, style_.ascii ? "." : colored() ? kHeavyLine : "\xC2\xB7", columns - output.width());
+  return output + paint(rest, track_color(style_.dark), {});
 }
 
 Text Pen::in_strength(std::string_view text, size_t index) const {

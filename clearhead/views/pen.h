@@ -36,7 +36,7 @@ class Pen {
   // One character that grows darker with the weight, for pictures without colour.
   std::string_view shade(double weight) const;
 
-  // A bar of columns whose filled part is the fraction, in eighths of a column where characters allow.
+  // A bar of columns whose filled part is the fraction, to half a column where characters allow.
   Text bar(double fraction, size_t columns) const;
   // One row's weights as one bar: a part per weight, each in its own strength, then a track for the rest of the row.
   Text stacked_bar(std::span<const float> weights, size_t columns) const;

@@ -15,7 +15,7 @@ constexpr size_t kMostStripLines = 8;
 constexpr size_t kMostKeys = 24;
 constexpr size_t kMostHeads = 20;
 constexpr size_t kBarColumns = 24;
-constexpr size_t kMostStripTokens = 40;
+constexpr size_t kBarColumnsOfHead = 14;
 
 // The sentence, each token on the colour of its weight, the one that looks in its own ink; wrapped.
 void draw_strip(std::string& output, std::span<const float> row, size_t query,
@@ -52,7 +52,7 @@ void draw_keys(std::string& output, std::span<const float> row, const AttentionM
   for (const size_t key : keys) widest = std::max(widest, display_width(labels.token(map.tokens[key])));
   double rest = std::accumulate(row.begin(), row.end(), 0.0);
   for (const size_t key : keys) {
-    labels.line(output, pen.write(fmt::format("{:>4} ", key), Ink::dim) +
+    labels.line(output, pen.write(fmt::format("{:>4} ", map.places[key]), Ink::dim) +
                             labels.token(map.tokens[key], Ink::key).padded(widest) + Text("  ") +
                             Text(labels.percent(row[key])).right_aligned(6) + Text("  ") +
                             pen.bar(row[key], kBarColumns));
@@ -60,7 +60,7 @@ void draw_keys(std::string& output, std::span<const float> row, const AttentionM
   }
   const auto seen = static_cast<size_t>(std::count_if(row.begin(), row.end(), [](float w) { return w > 0; }));
   if (seen > keys.size()) {
-    labels.note(output, fill_in(labels.word("more_keys"), {{"count", Text(fmt::format("{}", seen - keys.size()))},
+    labels.more(output, fill_in(labels.word("more_keys"), {{"count", Text(fmt::format("{}", seen - keys.size()))},
                                                            {"percent", Text(labels.percent(std::max(rest, 0.0)))}}));
   }
 }
@@ -103,7 +103,7 @@ std::string draw_map_row(const AttentionMap& map, const MapOptions& options, con
   labels.title(output, fill_in(labels.word("map_row_title"), {{"model", labels.name(map.model)},
                                                               {"head", labels.head(map.layer, map.head)},
                                                               {"query", labels.token(map.tokens[query], Ink::query)},
-                                                              {"index", Text(fmt::format("{}", query))}}));
+                                                              {"index", Text(fmt::format("{}", map.places[query]))}}));
   if (!pen.colored()) labels.title(output, labels.sentence(map.tokens));
   if (pen.colored()) output += '\n';
   draw_strip(output, row, query, map.tokens, labels);
@@ -140,18 +140,18 @@ std::string draw_row(const capture::Trace& trace, size_t query, const std::vecto
     hidden += std::accumulate(full.begin(), full.end(), 0.0) - std::accumulate(row.begin(), row.end(), 0.0);
     names.push_back(pen.write(pen.glyph(head.kind), head.kind) + Text(" ") + labels.head(head.layer, head.head));
     keys.push_back(labels.strongest_of_row(row, tokens, options.top));
-    bars.push_back(labels.bar_of_row(row, options.top, kBarColumns));
+    bars.push_back(labels.bar_of_row(row, options.top, kBarColumnsOfHead));
     widest_name = std::max(widest_name, names.back().width());
     widest_keys = std::max(widest_keys, keys.back().width());
   }
-  widest_keys = std::min(widest_keys, labels.width() - std::min(labels.width(), widest_name + kBarColumns + 8));
+  widest_keys = std::min(widest_keys, labels.width() - std::min(labels.width(), widest_name + kBarColumnsOfHead + 6));
   for (size_t i = 0; i < names.size(); ++i) {
     labels.line(output, names[i].padded(widest_name) + Text("  ") +
                             keys[i].cut(widest_keys, style).padded(widest_keys) + Text("  ") + bars[i]);
   }
   if (left_out > 0) {
     const Text count(fmt::format("{}", left_out));
-    labels.note(output, fill_in(labels.word("more_heads"), {{"count", count}}));
+    labels.more(output, fill_in(labels.word("more_heads"), {{"count", count}}));
   }
   labels.notes(output, places.empty() ? 0 : hidden / static_cast<double>(places.size()), options);
   return output;

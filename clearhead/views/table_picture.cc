@@ -7,10 +7,19 @@
 namespace clearhead::views {
 namespace {
 
-// Cells of equal width per column; numbers stand at the right.
+struct Column {
+  std::string_view name;  // of its heading among the words
+  bool right = false;     // aligned so
+  size_t gap = 2;         // columns before it
+};
+
+// Cells of equal width per column.
 class Table {
  public:
-  Table(std::vector<Text> head, std::vector<bool> right) : right_(std::move(right)), widths_(head.size(), 0) {
+  Table(const Labels& labels, std::vector<Column> columns) : columns_(std::move(columns)), widths_(columns_.size(), 0) {
+    std::vector<Text> head;
+    for (const Column& column : columns_)
+      head.push_back(labels.pen().write(labels.word(fmt::format("column.{}", column.name)), Ink::title));
     add(std::move(head));
   }
 
@@ -21,34 +30,38 @@ class Table {
 
   size_t size() const { return rows_.size(); }
 
+  // A last column that has no room is left out, not cut.
+  void leave_out_last_beyond(size_t width) {
+    if (line(0).width() > width) columns_.pop_back(), widths_.pop_back();
+  }
+
+  // Row 0 are the headings.
   Text line(size_t row) const {
     Text line;
-    for (size_t i = 0; i < widths_.size(); ++i) {
-      if (i != 0) line += Text("  ");
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (i != 0) line += Text(std::string(columns_[i].gap, ' '));
       const Text& cell = rows_[row][i];
-      line += right_[i] ? cell.right_aligned(widths_[i]) : cell.padded(widths_[i]);
+      line += columns_[i].right ? cell.right_aligned(widths_[i]) : cell.padded(widths_[i]);
     }
     return line;
   }
 
  private:
-  std::vector<bool> right_;
+  std::vector<Column> columns_;
   std::vector<size_t> widths_;
   std::vector<std::vector<Text>> rows_;
 };
 
-std::vector<Text> column_names(const Labels& labels, std::initializer_list<std::string_view> names) {
-  std::vector<Text> head;
-  for (const std::string_view name : names)
-    head.push_back(labels.pen().write(labels.word(fmt::format("column.{}", name)), Ink::title));
-  return head;
-}
-
 // A mean weight in percent, on its colour.
 Text share(const Pen& pen, const std::optional<double>& value) {
   if (!value) return pen.write(pen.style().ascii ? "-" : "\xE2\x80\x93", Ink::dim);
-  const std::string number = fmt::format(" {:3.0f} ", 100 * *value);
+  const std::string number = fmt::format(" {:3.0f}  ", 100 * *value);
   return pen.colored() ? pen.cell(number, *value) : Text(number);
+}
+
+Text kind_cell(const Labels& labels, HeadKind kind) {
+  const std::string_view name = labels.word(fmt::format("kind_short.{}", name_of(kind)));
+  return labels.pen().write(fmt::format("{} {}", labels.pen().glyph(kind), name), kind);
 }
 
 Text figure(const Pen& pen, const std::optional<double>& value) {
@@ -60,19 +73,29 @@ Text figure(const Pen& pen, const std::optional<double>& value) {
 std::string draw_head_table(const capture::Trace& trace, const std::vector<HeadSummary>& heads, const Style& style) {
   const Labels labels(style);
   const Pen& pen = labels.pen();
-  Table table(column_names(labels, {"layer", "head", "kind", "entropy", "distance", "strongest", "previous", "next",
-                                    "self", "first", "special", "link"}),
-              {true, true, false, true, true, true, true, true, true, true, true, false});
+  Table table(labels, {{"layer", true},
+                       {"head", true, 1},
+                       {"kind"},
+                       {"entropy", true, 1},
+                       {"distance", true, 1},
+                       {"strongest", true, 1},
+                       {"previous", true, 0},
+                       {"next", true, 0},
+                       {"self", true, 0},
+                       {"first", true, 0},
+                       {"special", true, 0},
+                       {"link"}});
   for (const HeadSummary& head : heads) {
     const bool content = head.kind == HeadKind::content;
     const auto number = [&](size_t value) {
       return pen.write(fmt::format("{}", value), content ? Ink::strong : Ink::plain);
     };
-    table.add({number(head.layer), number(head.head), labels.kind_text(head.kind), figure(pen, head.entropy),
+    table.add({number(head.layer), number(head.head), kind_cell(labels, head.kind), figure(pen, head.entropy),
                figure(pen, head.mean_distance), share(pen, head.strongest), share(pen, head.previous),
                share(pen, head.next), share(pen, head.self), share(pen, head.first), share(pen, head.special),
                head.links.empty() ? Text() : labels.link(head.links.front(), trace.info().tokens)});
   }
+  table.leave_out_last_beyond(labels.width() - 2);
   std::string output;
   labels.line(output, table.line(0), 1);
   for (size_t i = 0; i < heads.size(); ++i) {
@@ -80,7 +103,7 @@ std::string draw_head_table(const capture::Trace& trace, const std::vector<HeadS
     labels.line(output, table.line(i + 1), 1);
   }
   output += '\n';
-  labels.note(output, Text(labels.word("table_legend")));
+  labels.note(output, std::string(labels.word("table_legend")));
   return output;
 }
 
@@ -91,7 +114,7 @@ std::string draw_tokens(const std::vector<capture::TraceToken>& tokens, const St
   labels.title(output, fill_in(labels.word("tokens_title"), {{"tokens", Text(fmt::format("{}", tokens.size()))}}));
   labels.title(output, labels.sentence(tokens));
   output += '\n';
-  Table table(column_names(labels, {"index", "text", "piece", "id", "bytes"}), {true, false, false, true, true});
+  Table table(labels, {{"index", true}, {"text"}, {"piece"}, {"id", true}, {"bytes", true}});
   for (size_t i = 0; i < tokens.size(); ++i) {
     const capture::TraceToken& token = tokens[i];
     const std::string piece = printable(token.piece, style);
