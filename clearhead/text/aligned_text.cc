@@ -52,16 +52,6 @@ size_t AlignedText::run_of(uint32_t at) const {
   return std::ranges::upper_bound(runs_, at, {}, &Run::at) - runs_.begin() - 1;
 }
 
-uint32_t AlignedText::begin_of(size_t run, uint32_t at) const {
-  const Run& own = runs_[run];
-  return own.length == kKept ? own.begin + (at - own.at) : own.begin;
-}
-
-uint32_t AlignedText::end_of(size_t run, uint32_t end) const {
-  const Run& own = runs_[run];
-  return own.length == kKept ? own.begin + (end - own.at) : own.begin + own.length;
-}
-
 Span AlignedText::original(Span span) const {
   return {begin_of(run_of(span.begin), span.begin), end_of(run_of(span.end - 1), span.end)};
 }
@@ -70,18 +60,6 @@ AlignedText AlignedText::slice(Span span) const {
   AlignedText result;
   result.keep(bytes().substr(span.begin, span.size()), *this, span.begin);
   return result;
-}
-
-size_t AlignedText::Cursor::run_at(uint32_t at) {
-  const std::vector<Run>& runs = text_->runs_;
-  if (runs[run_].at > at) run_ = 0;
-  while (run_ + 1 < runs.size() && runs[run_ + 1].at <= at) ++run_;
-  return run_;
-}
-
-Span AlignedText::Cursor::original(Span span) {
-  const uint32_t begin = text_->begin_of(run_at(span.begin), span.begin);
-  return {begin, text_->end_of(run_at(span.end - 1), span.end)};
 }
 
 }  // namespace clearhead::text

@@ -58,10 +58,18 @@ class AlignedText {
   class Cursor {
    public:
     explicit Cursor(const AlignedText& text) : text_(&text) {}
-    Span original(Span span);
+    Span original(Span span) {
+      const uint32_t begin = text_->begin_of(run_at(span.begin), span.begin);
+      return {begin, text_->end_of(run_at(span.end - 1), span.end)};
+    }
 
    private:
-    size_t run_at(uint32_t at);
+    size_t run_at(uint32_t at) {
+      const std::vector<Run>& runs = text_->runs_;
+      if (runs[run_].at > at) run_ = 0;
+      while (run_ + 1 < runs.size() && runs[run_ + 1].at <= at) ++run_;
+      return run_;
+    }
 
     const AlignedText* text_;
     size_t run_ = 0;
@@ -78,8 +86,16 @@ class AlignedText {
 
   void keep(std::string_view bytes, uint32_t begin);
   size_t run_of(uint32_t at) const;
-  uint32_t begin_of(size_t run, uint32_t at) const;
-  uint32_t end_of(size_t run, uint32_t end) const;
+
+  uint32_t begin_of(size_t run, uint32_t at) const {
+    const Run& own = runs_[run];
+    return own.length == kKept ? own.begin + (at - own.at) : own.begin;
+  }
+
+  uint32_t end_of(size_t run, uint32_t end) const {
+    const Run& own = runs_[run];
+    return own.length == kKept ? own.begin + (end - own.at) : own.begin + own.length;
+  }
 
   std::string bytes_;
   std::vector<Run> runs_;

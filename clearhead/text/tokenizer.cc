@@ -50,7 +50,7 @@ AlignedText valid_source(std::string_view text) {
 
 class Tokenizer::Impl {
  public:
-  explicit Impl(TokenizerParts parts) : parts_(std::move(parts)) {
+  Impl(TokenizerParts parts, std::string_view where) : parts_(std::move(parts)) {
     for (size_t i = 0; i < parts_.added.size(); ++i) {
       const AddedToken& token = parts_.added[i];
       added_by_id_.emplace(token.id, i);
@@ -59,8 +59,8 @@ class Tokenizer::Impl {
       if (token.normalized) pattern = normalized(pattern);
       AddedTokenFinder& finder = token.normalized ? normalized_finder_ : raw_finder_;
       if (!finder.add(token, pattern.bytes())) {
-        base::fail("added_tokens", fmt::format("at most {} bytes when normalized", Trie::kMaxStringBytes),
-                   base::quoted(token.content));
+        base::fail(fmt::format("{} added_tokens", where),
+                   fmt::format("at most {} bytes when normalized", Trie::kMaxStringBytes), base::quoted(token.content));
       }
     }
   }
@@ -150,7 +150,8 @@ class Tokenizer::Impl {
   std::unordered_map<std::string, size_t> added_by_content_;
 };
 
-Tokenizer::Tokenizer(TokenizerParts parts) : impl_(std::make_unique<Impl>(std::move(parts))) {}
+Tokenizer::Tokenizer(TokenizerParts parts, std::string_view where)
+    : impl_(std::make_unique<Impl>(std::move(parts), where)) {}
 Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
@@ -160,7 +161,7 @@ Tokenizer Tokenizer::from_file(const std::filesystem::path& tokenizer_json) {
 }
 
 Tokenizer Tokenizer::from_json(std::string_view json, std::string_view where) {
-  return Tokenizer(read_tokenizer_json(json, where));
+  return Tokenizer(read_tokenizer_json(json, where), where);
 }
 
 Encoding Tokenizer::encode(std::string_view text, bool add_special) const {

@@ -80,7 +80,7 @@ class Tokenizer {
  private:
   class Impl;
 
-  explicit Tokenizer(TokenizerParts parts);
+  Tokenizer(TokenizerParts parts, std::string_view where);
 
   std::unique_ptr<const Impl> impl_;
 };

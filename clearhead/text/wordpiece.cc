@@ -9,7 +9,8 @@
 namespace clearhead::text {
 
 WordPiece::WordPiece(Vocabulary vocabulary, Config config, std::string_view where)
-    : vocabulary_(std::move(vocabulary)), config_(std::move(config)) {
+    : vocabulary_(std::move(vocabulary)), short_pieces_(vocabulary_.size()), config_(std::move(config)) {
+  for (uint32_t i = 0; i < vocabulary_.size(); ++i) short_pieces_.add(vocabulary_.piece_of(i), i);
   const std::optional<uint32_t> id = vocabulary_.id_of(config_.unknown_piece);
   if (!id) base::fail(where, "unk_token to be in the vocabulary", base::quoted(config_.unknown_piece));
   unknown_id_ = *id;
@@ -19,6 +20,12 @@ WordPiece::WordPiece(Vocabulary vocabulary, Config config, std::string_view wher
 void WordPiece::tokenize(std::string_view text, std::span<const Span> words, std::vector<Piece>& pieces) const {
   for (const Span span : words) {
     const std::string_view word = text.substr(span.begin, span.size());
+    if (word.size() <= config_.max_word_code_points) {
+      if (const std::optional<uint32_t> id = short_pieces_.find(word)) {
+        pieces.push_back({.id = *id, .span = span});
+        continue;
+      }
+    }
     const size_t before = pieces.size();
     if (!too_long(word) && cut(word, span.begin, pieces)) continue;
     pieces.resize(before);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "clearhead/text/model.h"
+#include "clearhead/text/short_pieces.h"
 #include "clearhead/text/trie.h"
 #include "clearhead/text/vocabulary.h"
 
@@ -33,6 +34,7 @@ class WordPiece final : public Model {
   bool cut(std::string_view word, uint32_t begin, std::vector<Piece>& pieces) const;
 
   Vocabulary vocabulary_;
+  ShortPieces short_pieces_;
   Config config_;
   uint32_t unknown_id_;
   uint32_t continuing_node_;  // of the vocabulary's trie, after the prefix
