@@ -87,7 +87,8 @@ class Others(unittest.TestCase):
         check_schema("heads", found)
         self.assertEqual([(h["layer"], h["head"]) for h in found["heads"]], [(l, h) for l in range(6) for h in range(12)])
         self.assertEqual(len(document("heads", CAT, "--layer", "3")["heads"]), 12)
-        self.assertIsNone(document("heads", "a", "--layer", "0")["heads"][0].get("nothing"))
+        alone = document("heads", "a", "--layer", "0")["heads"][0]
+        self.assertEqual(alone["links"], [])
 
     def test_record_and_verify(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -165,7 +166,7 @@ class Others(unittest.TestCase):
         for command in ("attend", "lesson", "heads", "tokenize", "record", "verify", "inspect", "models", "fetch", "op", "completion", "manual"):
             done = run(command, "--help")
             self.assertEqual((done.returncode, done.err), (0, ""))
-        self.assertIn("> 0.5", run("heads", "--help").out)
+        self.assertIn("over 0.5", run("heads", "--help").out)
         bash = run("completion", "bash").out
         self.assertEqual(subprocess.run(["bash", "-n"], input=bash.encode()).returncode, 0)
         self.assertIn("--hide-special", bash)
