@@ -108,7 +108,7 @@ class Tokenizer::Impl {
     return result;
   }
 
-  void cut_raw(AlignedText source, std::vector<Piece>& pieces) const {
+  void cut_raw(const AlignedText& source, std::vector<Piece>& pieces) const {
     const std::vector<Stretch> stretches = raw_finder_.cut(source.bytes());
     for (const Stretch& stretch : stretches) {
       if (stretch.id) {
