@@ -50,6 +50,12 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : size_(bytes) {
   if (bytes == 0) return;
   if (bytes > SIZE_MAX - kAlignment) throw std::bad_alloc();
   const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (rounded >= kMappedFrom) {
+    void* mapped = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    data_ = std::unique_ptr<std::byte, Free>(static_cast<std::byte*>(mapped), Free(rounded));
+    return;
+  }
   data_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
   if (!data_) throw std::bad_alloc();
   std::memset(data_.get(), 0, rounded);
@@ -64,7 +70,13 @@ AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
   return *this;
 }
 
-void AlignedBuffer::Free::operator()(std::byte* data) const { std::free(data); }
+void AlignedBuffer::Free::operator()(std::byte* data) const {
+  if (mapped != 0) {
+    ::munmap(data, mapped);
+  } else {
+    std::free(data);
+  }
+}
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const Descriptor file(path);

@@ -10,10 +10,12 @@
 namespace clearhead::base {
 
 // Owned bytes aligned to 64 (a cache line, the widest SIMD register), all zero at first. Movable; empty when moved
-// from.
+// from. From kMappedFrom bytes on they are pages of their own, which go back to the system at the end: large buffers
+// leave no holes behind.
 class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 64;
+  static constexpr size_t kMappedFrom = size_t{8} << 20;
 
   AlignedBuffer() = default;
   explicit AlignedBuffer(size_t bytes);
@@ -28,6 +30,9 @@ class AlignedBuffer {
 
  private:
   struct Free {
+    Free() : mapped(0) {}
+    explicit Free(size_t bytes) : mapped(bytes) {}
+    size_t mapped;  // bytes; 0: from the heap
     void operator()(std::byte* data) const;
   };
   std::unique_ptr<std::byte, Free> data_;

@@ -26,12 +26,25 @@ std::string text_of(std::span<const std::byte> bytes) {
 }
 
 TEST(AlignedBuffer, IsAlignedAndZero) {
-  for (size_t bytes : {size_t{1}, size_t{63}, size_t{64}, size_t{65}, size_t{4097}}) {
+  constexpr size_t kMapped = AlignedBuffer::kMappedFrom;
+  for (size_t bytes :
+       {size_t{1}, size_t{63}, size_t{64}, size_t{65}, size_t{4097}, kMapped - 64, kMapped, kMapped + 3}) {
     const AlignedBuffer buffer(bytes);
     EXPECT_EQ(buffer.size(), bytes);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % AlignedBuffer::kAlignment, 0u);
     EXPECT_TRUE(std::ranges::all_of(buffer.bytes(), [](std::byte value) { return value == std::byte{0}; }));
   }
+}
+
+TEST(AlignedBuffer, ALargeOneCanBeMovedAndReplaced) {
+  AlignedBuffer small(64), large(AlignedBuffer::kMappedFrom);
+  large.bytes().back() = std::byte{7};
+  const std::byte* place = large.data();
+  small = std::move(large);
+  EXPECT_EQ(small.data(), place);
+  EXPECT_EQ(small.bytes().back(), std::byte{7});
+  small = AlignedBuffer(64);
+  EXPECT_EQ(small.size(), 64u);
 }
 
 TEST(AlignedBuffer, OfNothingHoldsNothing) {
