@@ -76,7 +76,7 @@ def svg(ansi, title):
     width, height = columns * CELL + 2 * MARGIN, len(lines) * LINE + 2 * MARGIN
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{html.escape(title)}">',
              f'<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>',
-             '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace" font-size="14" xml:space="preserve">']
+             '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace" font-size="14">']
     ink = Ink()
     for number, line in enumerate(lines):
         at, y = 0, MARGIN + number * LINE
@@ -89,8 +89,10 @@ def svg(ansi, title):
             if ink.background:
                 parts.append(f'<rect x="{x:.1f}" y="{y}" width="{columns_of_piece * CELL + .3:.1f}" height="{LINE}" fill="{ink.background}"/>')
             if piece.strip():
+                lead = len(piece) - len(piece.lstrip())
+                words = piece.strip().replace(" ", "\u00a0")  # viewers collapse plain spaces
                 bold = ' font-weight="bold"' if ink.bold else ""
-                parts.append(f'<text x="{x:.1f}" y="{y + 13}" fill="{ink.foreground}"{bold} textLength="{columns_of_piece * CELL:.1f}">{html.escape(piece)}</text>')
+                parts.append(f'<text x="{x + lead * CELL:.1f}" y="{y + 13}" fill="{ink.foreground}"{bold} textLength="{width_of(words) * CELL:.1f}">{html.escape(words)}</text>')
             at += columns_of_piece
     return "\n".join(parts + ["</g>", "</svg>", ""])
 
