@@ -139,7 +139,8 @@ TEST(Json, RowsOfOneToken) {
   ASSERT_EQ(row["keys"].size(), 2U);
   EXPECT_EQ(row["keys"][0]["key"], 2);
   options.hide_special = true;
-  for (const json& shown : json::parse(attend_json(trace, summarize_heads(trace), options))["rows"])
+  const json hidden = json::parse(attend_json(trace, summarize_heads(trace), options));
+  for (const json& shown : hidden["rows"])
     for (const json& key : shown["keys"]) EXPECT_TRUE(key["key"] != 0 && key["key"] != 7);
 }
 
