@@ -72,6 +72,11 @@ class CheckHouseRules(unittest.TestCase):
         self.expect_fault({"tests/base/a_test.cc": SPDX + "void SetUp() {" + SKIP + "}\n"},
                           "tests/base/a_test.cc:2: tests/base/a_test.cc may be skipped, but tests/SKIPPED.md gives no reason")
 
+    def test_decorator_belongs_to_the_test_below_it(self):
+        text = "# " + SPDX[3:] + "def test_a():\n    pass\n@unittest." + "skipIf(True, '')\ndef test_b():\n    pass\n"
+        self.expect_fault({"tests/base/a_test.py": text},
+                          "tests/base/a_test.py:4: test_b may be skipped, but tests/SKIPPED.md gives no reason")
+
     def test_row_with_an_empty_reason(self):
         self.expect_fault({"tests/SKIPPED.md": TABLE + "| `Error.MayBeSkipped` | |\n"},
                           "tests/base/error_test.cc:3: Error.MayBeSkipped may be skipped, but tests/SKIPPED.md gives no reason")
