@@ -32,7 +32,9 @@ capture::Selection selection_of(const Flags& flags, const model::ModelConfig& co
 
 std::string attend(const Flags& flags, const engine::Session& session, const views::Style& style,
                    const std::string& text) {
-  const capture::Trace trace = watch(session, text, selection_of(flags, session.config()), flags.text);
+  capture::Trace trace = watch(session, text, selection_of(flags, session.config()), flags.text);
+  // The map of one head joins by itself and keeps the numbers of its rows.
+  if (flags.map.words && !flags.head) trace = views::in_words(trace);
   views::MapOptions options = flags.map;
   if (!flags.from.empty()) options.from = find_token(trace.info().tokens, flags.from);
   if (flags.head) {
