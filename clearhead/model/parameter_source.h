@@ -49,8 +49,9 @@ class ParameterSource {
   NormParameters norm(const std::string& gain, const std::string& bias, size_t d_model);
   EmbeddingTable table(const std::string& name, size_t rows, size_t d_model);
 
-  // Names a tensor that is no parameter (a buffer) or belongs to a part that is not computed.
-  void ignore(const std::string& name) { asked_for_.insert(prefix_ + name); }
+  // Names a tensor that is no parameter (a buffer) or belongs to a part that is not computed; with the prefix or, as
+  // heads beside the body are stored, without it.
+  void ignore(const std::string& name) { asked_for_.insert({prefix_ + name, name}); }
 
   // Names of the tensors in the file that nobody asked for.
   std::vector<std::string> unused() const;

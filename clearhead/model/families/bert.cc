@@ -9,14 +9,6 @@
 namespace clearhead::model {
 namespace {
 
-constexpr Meaning<linear::Activation> kActivations[] = {
-    {"gelu", linear::Activation::gelu},
-    {"gelu_new", linear::Activation::gelu_tanh},
-    {"gelu_pytorch_tanh", linear::Activation::gelu_tanh},
-    {"relu", linear::Activation::relu},
-    {"silu", linear::Activation::silu},
-    {"swish", linear::Activation::silu},
-};
 constexpr Meaning<Positions> kPositions[] = {{"absolute", Positions::learned}};
 
 linear::PackedLinear read_linear(ParameterSource& source, const std::string& name, size_t outputs, size_t inputs) {

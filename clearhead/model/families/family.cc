@@ -44,7 +44,7 @@ std::string unused_warning(const std::vector<std::string>& names) {
 }  // namespace
 
 std::span<const Family> families() {
-  static const std::array all = {bert()};
+  static const std::array all = {bert(), gpt2()};
   return all;
 }
 

@@ -16,13 +16,23 @@
 
 namespace clearhead::model {
 
+// The names of activations; configs of all families share them.
+inline constexpr Meaning<linear::Activation> kActivations[] = {
+    {"gelu", linear::Activation::gelu},
+    {"gelu_new", linear::Activation::gelu_tanh},
+    {"gelu_pytorch_tanh", linear::Activation::gelu_tanh},
+    {"relu", linear::Activation::relu},
+    {"silu", linear::Activation::silu},
+    {"swish", linear::Activation::silu},
+};
+
 // What one file in this folder knows: how a config.json of its model_type reads, and under which names its parameters
 // stand. A new family is such a file, its declaration below and its place in families().
 struct Family {
   std::string_view model_type;
   // Reads every key that decides the computation and refuses values that are not supported.
   ModelConfig (*read_config)(ConfigJson& json);
-  // What stands in front of every tensor name in this checkpoint ("bert." or nothing).
+  // What stands in front of every tensor name in this checkpoint ("bert.", "transformer." or nothing).
   std::string (*name_prefix)(const format::Checkpoint& checkpoint);
   Parameters (*read_parameters)(const ModelConfig& config, ParameterSource& source);
 };
@@ -31,6 +41,11 @@ struct Family {
 // of a block, learned positions, token types.
 // Source: Devlin et al. 2018, BERT.
 Family bert();
+
+// Decoders of model_type gpt2 (GPT-2, DistilGPT-2): every token sees itself and those before it, a norm before each
+// half of a block, learned positions. Source: Radford et al. 2019, Language Models are Unsupervised Multitask Learners,
+// section 2.3.
+Family gpt2();
 
 // All of them.
 std::span<const Family> families();
