@@ -93,6 +93,7 @@ class BadInput(unittest.TestCase):
         self.refused(2, "#1, #5", "attend", CAT, "--from", "the")
         self.refused(2, "dog", "attend", CAT, "--from", "dog")
         self.refused(2, "weight", "record", CAT, "--stages", "weight", "--output", str(self.folder / "t"))
+        self.refused(2, "logits", "record", CAT, "--stages", "weights,logits", "--output", str(self.folder / "t"))
         self.refused(2, "--layers", "record", CAT, "--layers", "0-9", "--output", str(self.folder / "t"))
         self.refused(2, "divid", "lesson", "--toy", "--d-model", "100", "--heads", "7")
         self.refused(2, "--toy", "lesson", CAT, "--split", "input", "--model", "minilm")

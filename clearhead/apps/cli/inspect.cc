@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -48,7 +49,10 @@ Inspection inspect(const Flags& flags) {
   result.name = session.name();
   result.path = found.path.string();
   result.config = session.config();
-  result.warnings = checkpoint.warnings();
+  result.warnings = session.warnings();
+  for (const std::string& warning : checkpoint.warnings()) {
+    if (std::ranges::find(result.warnings, warning) == result.warnings.end()) result.warnings.push_back(warning);
+  }
   result.tensor_bytes = checkpoint.total_bytes();
   const Progress progress("looking for values that are no numbers");
   for (const std::string& name : checkpoint.names()) {

@@ -33,6 +33,12 @@ void run(const Flags& flags) {
   const std::string text = flags.text.texts().front();
   const engine::Session session = open_session(flags.text.model);
   const auto& config = session.config();
+  for (capture::Stage stage : selection.stages) {
+    if (flags.stages != "all" && !session.transformer().has(stage)) {
+      base::refuse("--stages", fmt::format("stages that {} has", session.name()),
+                   base::quoted(capture::info(stage).name));
+    }
+  }
   if (!flags.layers.empty()) selection.layers = capture::parse_index_set(flags.layers, "--layers", config.num_layers);
   if (!flags.heads.empty()) {
     selection.heads = capture::parse_index_set(flags.heads, "--heads", config.attention.num_heads);
