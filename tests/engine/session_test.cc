@@ -87,6 +87,7 @@ TEST(Session, ReadsTheGoldenTextsAsTheirPeerDid) {
   const auto data = std::filesystem::path(CLEARHEAD_TEST_DATA).parent_path().parent_path() / "model" / "data";
   size_t texts = 0;
   for (const auto& entry : std::filesystem::directory_iterator(data)) {
+    if (!entry.is_regular_file()) continue;
     const format::SafetensorsFile file = format::SafetensorsFile::open(entry.path());
     if (!file.metadata().contains("text")) continue;
     const tensor::Tensor ids = tensor::clone(file.view("ids"));
