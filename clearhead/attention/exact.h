@@ -5,6 +5,7 @@
 
 #include "clearhead/attention/config.h"
 #include "clearhead/attention/mask.h"
+#include "clearhead/attention/sequence.h"
 #include "clearhead/capture/observer.h"
 #include "clearhead/tensor/tensor.h"
 
@@ -13,10 +14,11 @@ namespace clearhead::attention {
 // What attention reads. All F32, row-major.
 struct AttentionInput {
   size_t batch = 1, query_len = 0, key_len = 0;
-  std::span<const float> query;  // [batch, query_len, num_heads, head_dim], after rotary positions
-  std::span<const float> key;    // [batch, key_len, num_kv_heads, head_dim], after rotary positions
-  std::span<const float> value;  // [batch, key_len, num_kv_heads, value_dim]
-  Mask mask;
+  std::span<const float> query;              // [batch, query_len, num_heads, head_dim], after rotary positions
+  std::span<const float> key;                // [batch, key_len, num_kv_heads, head_dim], after rotary positions
+  std::span<const float> value;              // [batch, key_len, num_kv_heads, value_dim]
+  Mask mask;                                 // over the axes query_len and key_len, whatever sequences stand in them
+  std::span<const Sequence> sequences = {};  // none: every row of the batch is one, all of it
 };
 
 struct AttentionOutput {
@@ -27,14 +29,16 @@ struct AttentionOutput {
 
 // Scaled dot-product attention as the equation is written, scores materialised:
 //
-//   t_ij = kernel score (log2 units)      r_i = ceil(max_j t_ij)      l_i = sum_j exp2(t_ij - r_i)
+//   t_ij = kernel score (score_recipe.h)  r_i = ceil(max_j t_ij)      l_i = sum_j exp2(t_ij - r_i)
 //   p_ij = exp2(t_ij - r_i) / l_i         o_i = (sum_j exp2(t_ij - r_i) v_j) (1 / l_i)
 //
-// over constant key tiles of 256, each on its own, merged from left to right: the same bits for any number of threads
-// and any batch companions. Shows raw_scores, scores, kernel_scores, row_reference, row_sum and weights to the
-// observer (nullptr: nobody watches) if wanted.
-// Throws: Error (usage) if a span does not have the size of its shape.
-// Source: Vaswani et al. 2017, Attention Is All You Need, equation 1.
+// over constant key tiles of 256, each on its own, merged from left to right, a learned sink last: the same bits for
+// any number of threads and any batch companions. Keys that may not be seen are skipped; tiles that no row sees by
+// position are not computed unless somebody watches. A row that sees no key has output 0, reference -infinity and sum
+// 0. Shows raw_scores, scores, kernel_scores, row_reference, row_sum and weights to the observer (nullptr: nobody
+// watches) if wanted; where no sequence stands, raw scores and weights are 0 and scores -infinity. Throws: Error
+// (usage) if a span does not have the size of its shape, or a sequence does not fit. Source: Vaswani et al. 2017,
+// Attention Is All You Need, equation 1.
 AttentionOutput exact_attention(const AttentionConfig& config, const AttentionInput& input,
                                 capture::Observer* observer = nullptr, size_t layer = 0);
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "clearhead/attention/merge.cc"
@@ -66,6 +67,18 @@ void merge(kernels::RowSummary& row, std::span<float> output, const kernels::Row
   const float reference = std::max(row.reference, tile.reference);
   const float old = power_of_two(row.reference - reference), added = power_of_two(tile.reference - reference);
   HWY_DYNAMIC_DISPATCH(merge_values)(&row.sum, output, tile.sum, tile_output, old, added);
+  row.reference = reference;
+}
+
+void merge_sink(kernels::RowSummary& row, std::span<float> output, float sink) {
+  if (!has_seen(row)) return;
+  float score = sink * std::numbers::log2e_v<float>;
+  const kernels::RowSummary tile = kernels::softmax_tile({&score, 1}, {});
+  if (!has_seen(tile)) return;
+  const float reference = std::max(row.reference, tile.reference);
+  const float old = power_of_two(row.reference - reference), added = power_of_two(tile.reference - reference);
+  HWY_DYNAMIC_DISPATCH(merge_values)(&row.sum, {}, tile.sum, {}, old, added);
+  for (float& value : output) value = value * old + 0.0f;  // as adding 0 times added does
   row.reference = reference;
 }
 

@@ -28,6 +28,10 @@ inline bool has_seen(const kernels::RowSummary& row) { return row.reference != k
 void merge(kernels::RowSummary& row, std::span<float> output, const kernels::RowSummary& tile,
            std::span<const float> tile_output);
 
+// Merges a learned sink, after all keys: a tile of its own with t = sink log2 e (natural logit) and output 0. A row
+// that has seen no key stays as it is: nothing to see, whatever its sink. Shapes: output [value_dim].
+void merge_sink(kernels::RowSummary& row, std::span<float> output, float sink);
+
 // Ends a row: output = output times (1 / sum), the reciprocal rounded once; all 0 if no key was seen. NaN becomes
 // 0x7fc00000, in the row's summary too.
 // Shapes: output [value_dim].

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "clearhead/attention/sizes.h"
+#include "clearhead/attention/sequence.h"
 #include "clearhead/kernels/reference.h"
 
 namespace clearhead::engine {
@@ -34,14 +34,15 @@ size_t HeadRows::kv_index(size_t index) const {
 Bounded scores(const HeadRows& rows, std::span<const double> query, std::span<const double> key, double factor,
                bool masked) {
   const size_t seq = rows.seq, head_dim = rows.config.head_dim;
+  const attention::Sequence text{0, 0, seq, 0, seq, rows.config.key_offset};
   Bounded result(rows.heads.size() * seq * seq);
   for_each_row(rows, head_dim, [&](size_t row) {
     const size_t head = row / seq, i = row % seq, kv_head = rows.kv_index(head);
-    const size_t end = masked ? attention::causal_end(rows.config, i, seq) : seq;
+    const auto [begin, end] = masked ? attention::visible_keys(rows.config, text, i) : attention::KeyRange{0, seq};
     const auto q = query.subspan((i * rows.heads.size() + head) * head_dim, head_dim);
     for (size_t j = 0; j < seq; ++j) {
       const size_t at = row * seq + j;
-      if (j >= end) {
+      if (j < begin || j >= end) {
         result.values[at] = kUnseen;
         continue;
       }

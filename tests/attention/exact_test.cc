@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 
-#include "clearhead/attention/sizes.h"
 #include "problem.h"
 #include "tests/support/error_text.h"
 #include "tests/support/targets.h"
@@ -28,7 +27,7 @@ std::vector<float> naive_head_output(const Problem& problem) {
       for (size_t i = 0; i < problem.query_len; ++i) {
         const size_t row = (b * problem.query_len + i) * config.num_heads + h, kv = config.kv_head_of(h);
         float largest = -std::numeric_limits<float>::infinity(), sum = 0;
-        const size_t end = attention::causal_end(config, i, problem.key_len);
+        const size_t end = attention::visible_keys(config, {0, 0, 0, 0, problem.key_len, config.key_offset}, i).end;
         for (size_t j = 0; j < end; ++j) {
           const size_t key = (b * problem.key_len + j) * config.num_kv_heads + kv;
           float dot = 0;

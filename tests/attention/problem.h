@@ -25,6 +25,7 @@ struct Problem {
   std::vector<float> query, key, value;
   tensor::Tensor mask_values;  // what mask refers to
   attention::Mask mask;
+  std::vector<attention::Sequence> sequences;
 
   explicit Problem(const ProblemSizes& sizes, uint64_t seed = 1, float factor = 2.0f)
       : batch(sizes.batch), query_len(sizes.query_len), key_len(sizes.key_len) {
@@ -47,6 +48,7 @@ struct Problem {
     other.query = query;
     other.key = key;
     other.value = value;
+    other.sequences = sequences;
     return other;
   }
 
@@ -61,13 +63,13 @@ struct Problem {
     mask = attention::Mask(mask_values, {batch, config.num_heads, query_len, key_len});
   }
 
-  attention::AttentionInput input() const { return {batch, query_len, key_len, query, key, value, mask}; }
+  attention::AttentionInput input() const { return {batch, query_len, key_len, query, key, value, mask, sequences}; }
   attention::AttentionOutput run(capture::Observer* observer = nullptr) const {
     return attention::exact_attention(config, input(), observer);
   }
   attention::ReferenceOutput reference() const {
     const std::vector<double> q(query.begin(), query.end()), k(key.begin(), key.end()), v(value.begin(), value.end());
-    return attention::reference_attention(config, {batch, query_len, key_len, q, k, v, mask});
+    return attention::reference_attention(config, {batch, query_len, key_len, q, k, v, mask, sequences});
   }
 };
 

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/attention/exact_block.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "clearhead/attention/sizes.h"
+#include "clearhead/kernels/elementary.h"
+#include "clearhead/kernels/softmax.h"
+#include "clearhead/kernels/tile.h"
+
+namespace clearhead::attention {
+namespace {
+
+// Kernel scores of all keys of a row become weights, in place.
+void finish_weights(std::span<float> row, const kernels::RowSummary& summary) {
+  if (!std::isnan(summary.sum)) return kernels::weights_of_scores(row, {}, summary, row);
+  for (float& value : row) value = value == kUnseen ? 0.0f : summary.sum;
+}
+
+}  // namespace
+
+ExactScratch::ExactScratch(const AttentionConfig& config, size_t value_room)
+    : query(kQueryBlock * config.head_dim),
+      scores(kQueryBlock * kKeyTile),
+      raw(kQueryBlock * kKeyTile),
+      output(kQueryBlock * value_room),
+      bias(kKeyTile),
+      visible(kQueryBlock * kKeyTile),
+      mask_row(kKeyTile),
+      tile_rows(kQueryBlock),
+      rows(kQueryBlock) {}
+
+ExactBlock::ExactBlock(const ExactWork& work, ExactScratch& scratch, const Place& place)
+    : work_(work),
+      config_(work.config),
+      scratch_(scratch),
+      sequence_(work.sequences[place.sequence]),
+      sequence_index_(place.sequence),
+      head_(place.head),
+      first_query_(place.block * kQueryBlock),
+      count_(std::min(kQueryBlock, sequence_.query_len - first_query_)) {}
+
+void ExactBlock::run() {
+  scale_queries();
+  std::fill_n(scratch_.rows.begin(), count_, kNothingSeen);
+  for (size_t index = 0; index < work_.packed.num_tiles(sequence_index_); ++index) {
+    tile_ = work_.packed.tile(sequence_index_, config_.kv_head_of(head_), index);
+    if (!any_row_sees_tile() && !work_.stages.any()) continue;
+    score_tile();
+    show_tile();
+    weigh_tile();
+    merge_tile();
+  }
+  finish_rows();
+}
+
+size_t ExactBlock::query_row(size_t row) const {
+  return sequence_.batch * work_.input.query_len + sequence_.query_begin + first_query_ + row;
+}
+
+std::span<float> ExactBlock::output_row(size_t row) const {
+  const size_t start = query_row(row) * config_.num_heads + head_;
+  return work_.output.head_output.as<float>().subspan(start * config_.value_dim, config_.value_dim);
+}
+
+// The place of a row of the tile in [batch, heads, query, key].
+std::span<float> ExactBlock::stage_row(tensor::Tensor& stage, size_t row) const {
+  const ScoreIndex index{config_.num_heads, work_.input.query_len, work_.input.key_len};
+  const size_t start = index.start(sequence_.batch, head_, sequence_.query_begin + first_query_ + row);
+  return stage.as<float>().subspan(start + sequence_.key_begin + tile_.first, tile_.count);
+}
+
+void ExactBlock::scale_queries() {
+  for (size_t row = 0; row < count_; ++row) {
+    const float* query = &work_.input.query[(query_row(row) * config_.num_heads + head_) * config_.head_dim];
+    for (size_t i = 0; i < config_.head_dim; ++i) {
+      scratch_.query[row * config_.head_dim + i] = query[i] * work_.recipe.query_factor;
+    }
+  }
+}
+
+// By position: what the first row may begin to see and the last may end with.
+bool ExactBlock::any_row_sees_tile() const {
+  const size_t begin = visible_keys(config_, sequence_, first_query_).begin;
+  const size_t end = visible_keys(config_, sequence_, first_query_ + count_ - 1).end;
+  return begin < tile_.first + tile_.count && tile_.first < end;
+}
+
+// Kernel scores of the tile, -infinity where a key may not be seen.
+void ExactBlock::score_tile() {
+  multiply_keys(scratch_.query.data(), config_.head_dim, scratch_.scores.data());
+  for (size_t row = 0; row < count_; ++row) {
+    const std::span<float> scores = score_row(row);
+    if (work_.recipe.capped()) {
+      kernels::tanh(scores, scores);
+      for (float& score : scores) score *= work_.recipe.cap_factor;
+    }
+    if (work_.input.mask.present()) add_mask(row);
+    if (!config_.alibi_slopes.empty()) add_alibi(row);
+    hide_by_position(row);
+  }
+}
+
+void ExactBlock::add_mask(size_t row) {
+  const std::span<float> scores = score_row(row);
+  read_mask(row);
+  if (!work_.input.mask.boolean()) {
+    for (size_t j = 0; j < scores.size(); ++j) scores[j] = add_bias(scratch_.bias[j], scores[j]);
+  }
+  for (size_t j = 0; j < scores.size(); ++j) scores[j] = scratch_.mask_row[j] != 0 ? scores[j] : kUnseen;
+}
+
+void ExactBlock::add_alibi(size_t row) {
+  const std::span<float> scores = score_row(row);
+  const int64_t first = static_cast<int64_t>(tile_.first) - position_of(config_, sequence_, first_query_ + row);
+  for (size_t j = 0; j < scores.size(); ++j) {
+    if (scores[j] == kUnseen) continue;
+    scores[j] = add_bias(alibi_bias(slope(), first + static_cast<int64_t>(j)), scores[j]);
+  }
+}
+
+void ExactBlock::hide_by_position(size_t row) {
+  const std::span<float> scores = score_row(row);
+  const auto [begin, end] = visible_keys(config_, sequence_, first_query_ + row);
+  const auto place = [&](size_t key) {
+    const size_t inside = std::clamp(key, tile_.first, tile_.first + tile_.count) - tile_.first;
+    return scores.begin() + static_cast<std::ptrdiff_t>(inside);
+  };
+  std::fill(scores.begin(), place(begin), kUnseen);
+  std::fill(place(end), scores.end(), kUnseen);
+}
+
+void ExactBlock::read_mask(size_t row) {
+  work_.input.mask.read_row({sequence_.batch, head_, sequence_.query_begin + first_query_ + row},
+                            sequence_.key_begin + tile_.first, {scratch_.mask_row.data(), tile_.count},
+                            std::span(scratch_.bias).first(tile_.count));
+}
+
+// left times the keys of the tile. Shapes: left [count, head_dim] with stride; output [count, 256].
+void ExactBlock::multiply_keys(const float* left, size_t stride, float* output) const {
+  kernels::tile_product({.left = left,
+                         .left_stride = stride,
+                         .panels = tile_.keys,
+                         .panel_stride = config_.head_dim * kernels::kPanelWidth,
+                         .output = output,
+                         .output_stride = kKeyTile,
+                         .rows = count_,
+                         .depth = config_.head_dim,
+                         .num_panels = kernels::panel_count(tile_.count)});
+}
+
+void ExactBlock::show_tile() {
+  ExactStages& stages = work_.stages;
+  if (stages.raw_needed()) {
+    multiply_keys(&work_.input.query[(query_row(0) * config_.num_heads + head_) * config_.head_dim],
+                  config_.num_heads * config_.head_dim, scratch_.raw.data());
+  }
+  for (size_t row = 0; row < count_ && stages.any(); ++row) {
+    const std::span<const float> raw(&scratch_.raw[row * kKeyTile], tile_.count), scores = score_row(row);
+    if (stages.raw_scores) std::ranges::copy(raw, stage_row(stages.raw, row).begin());
+    if (stages.scores) natural_scores(raw, row, stage_row(stages.natural, row));
+    if (stages.kernel_scores) std::ranges::copy(scores, stage_row(stages.kernel, row).begin());
+    if (stages.weights) std::ranges::copy(scores, stage_row(stages.weight, row).begin());
+  }
+}
+
+// The raw scores of a row, scaled and capped and with their biases.
+void ExactBlock::natural_scores(std::span<const float> raw, size_t row, std::span<float> scores) {
+  std::fill_n(scratch_.bias.begin(), tile_.count, 0.0f);
+  if (work_.input.mask.present()) read_mask(row);
+  float factor = config_.effective_scale();
+  std::ranges::copy(raw, scores.begin());
+  if (work_.recipe.capped()) {
+    for (float& score : scores) score *= work_.recipe.query_factor;
+    kernels::tanh(scores, scores);
+    factor = *config_.soft_cap;
+  }
+  const std::span<const float> kernel_scores = score_row(row);
+  const int64_t first = static_cast<int64_t>(tile_.first) - position_of(config_, sequence_, first_query_ + row);
+  for (size_t j = 0; j < tile_.count; ++j) {
+    scores[j] = std::fma(scores[j], factor, scratch_.bias[j]);
+    if (!config_.alibi_slopes.empty()) scores[j] += alibi_bias(slope(), first + static_cast<int64_t>(j));
+    if (kernel_scores[j] == kUnseen) scores[j] = kUnseen;
+  }
+}
+
+// Scores become exponentials; each row's sum of exponentials times values, over the keys that it sees.
+void ExactBlock::weigh_tile() {
+  if (!tile_.finite) {
+    std::ranges::transform(scratch_.scores, scratch_.visible.begin(),
+                           [](float score) { return score == kUnseen ? uint8_t{0} : uint8_t{1}; });
+  }
+  for (size_t row = 0; row < count_; ++row) scratch_.tile_rows[row] = kernels::softmax_tile(score_row(row), {});
+  if (tile_.finite) return multiply_values(0, count_, 0, tile_.count, false);
+  std::fill_n(scratch_.output.begin(), count_ * work_.value_room, 0.0f);
+  for (size_t row = 0; row < count_; ++row) {
+    for (size_t key = 0; key < tile_.count; ++key) {
+      if (scratch_.visible[row * kKeyTile + key] != 0) multiply_values(row, 1, key, 1, true);
+    }
+  }
+}
+
+// output = exponentials times values, for some rows and the keys [key, key + depth) of the tile.
+void ExactBlock::multiply_values(size_t row, size_t rows, size_t key, size_t depth, bool accumulate) {
+  kernels::tile_product({.left = &scratch_.scores[row * kKeyTile + key],
+                         .left_stride = kKeyTile,
+                         .panels = tile_.values + key * kernels::kPanelWidth,
+                         .panel_stride = tile_.count * kernels::kPanelWidth,
+                         .output = &scratch_.output[row * work_.value_room],
+                         .output_stride = work_.value_room,
+                         .rows = rows,
+                         .depth = depth,
+                         .num_panels = kernels::panel_count(config_.value_dim),
+                         .accumulate = accumulate});
+}
+
+void ExactBlock::merge_tile() {
+  for (size_t row = 0; row < count_; ++row) {
+    const std::span<float> output(&scratch_.output[row * work_.value_room], config_.value_dim);
+    for (float& value : output) value += 0.0f;  // -0 must not tell a skipped key from one that gave 0
+    merge(scratch_.rows[row], output_row(row), scratch_.tile_rows[row], output);
+  }
+}
+
+void ExactBlock::finish_rows() {
+  const ScoreIndex index{config_.num_heads, work_.input.query_len, work_.input.key_len};
+  for (size_t row = 0; row < count_; ++row) {
+    if (!config_.sinks.empty()) merge_sink(scratch_.rows[row], output_row(row), config_.sinks[head_]);
+    finish(scratch_.rows[row], output_row(row));
+    const size_t query = sequence_.query_begin + first_query_ + row;
+    const size_t at = index.row(sequence_.batch, head_, query);
+    work_.output.row_reference.as<float>()[at] = scratch_.rows[row].reference;
+    work_.output.row_sum.as<float>()[at] = scratch_.rows[row].sum;
+    if (!work_.stages.weights) continue;
+    const size_t start = index.start(sequence_.batch, head_, query) + sequence_.key_begin;
+    finish_weights(work_.stages.weight.as<float>().subspan(start, sequence_.key_len), scratch_.rows[row]);
+  }
+}
+
+}  // namespace clearhead::attention
