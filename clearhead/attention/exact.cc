@@ -11,15 +11,17 @@
 
 namespace clearhead::attention {
 
-AttentionOutput exact_attention(const AttentionConfig& config, const AttentionInput& input, capture::Observer* observer,
-                                size_t layer) {
+std::vector<Sequence> checked_sequences(const AttentionConfig& config, const AttentionInput& input) {
   config.check();
   check_size("query", {input.batch, input.query_len, config.num_heads, config.head_dim}, input.query.size());
   check_size("key", {input.batch, input.key_len, config.num_kv_heads, config.head_dim}, input.key.size());
   check_size("value", {input.batch, input.key_len, config.num_kv_heads, config.value_dim}, input.value.size());
-  const std::vector<Sequence> sequences =
-      sequences_of(config, {input.batch, input.query_len, input.key_len}, input.sequences);
+  return sequences_of(config, {input.batch, input.query_len, input.key_len}, input.sequences);
+}
 
+AttentionOutput exact_attention(const AttentionConfig& config, const AttentionInput& input, capture::Observer* observer,
+                                size_t layer) {
+  const std::vector<Sequence> sequences = checked_sequences(config, input);
   AttentionOutput output;
   output.head_output = tensor::Tensor({input.batch, input.query_len, config.num_heads, config.value_dim});
   output.row_reference = tensor::Tensor({input.batch, config.num_heads, input.query_len});
@@ -27,9 +29,11 @@ AttentionOutput exact_attention(const AttentionConfig& config, const AttentionIn
   std::ranges::fill(output.row_reference.as<float>(), kUnseen);  // of queries that are in no sequence
   ExactStages stages({input.batch, config.num_heads, input.query_len, input.key_len}, observer, layer);
 
-  const PackedKeys packed(config, input, sequences);
-  const size_t value_room = kernels::panel_count(config.value_dim) * kernels::kPanelWidth;
-  const ExactWork work{config, input, sequences, packed, ScoreRecipe(config), value_room, output, stages};
+  PackedKeys packed;
+  packed.pack(config, input, sequences);
+  const size_t value_room = padded_value_dim(config);
+  const ExactWork work{config,     input,  sequences, packed, {config, input, ScoreRecipe(config)},
+                       value_room, output, stages};
   std::vector<ExactBlock::Place> places;
   for (size_t index = 0; index < sequences.size(); ++index) {
     const size_t blocks = (sequences[index].query_len + kQueryBlock - 1) / kQueryBlock;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "clearhead/attention/config.h"
 #include "clearhead/attention/mask.h"
@@ -20,6 +21,10 @@ struct AttentionInput {
   Mask mask;                                 // over the axes query_len and key_len, whatever sequences stand in them
   std::span<const Sequence> sequences = {};  // none: every row of the batch is one, all of it
 };
+
+// The sequences of an input whose sizes fit each other and the config.
+// Throws: Error (usage) otherwise.
+std::vector<Sequence> checked_sequences(const AttentionConfig& config, const AttentionInput& input);
 
 struct AttentionOutput {
   tensor::Tensor head_output;    // [batch, query_len, num_heads, value_dim]

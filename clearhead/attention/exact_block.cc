@@ -44,8 +44,8 @@ ExactBlock::ExactBlock(const ExactWork& work, ExactScratch& scratch, const Place
 void ExactBlock::run() {
   scale_queries();
   std::fill_n(scratch_.rows.begin(), count_, kNothingSeen);
-  for (size_t index = 0; index < work_.packed.num_tiles(sequence_index_); ++index) {
-    tile_ = work_.packed.tile(sequence_index_, config_.kv_head_of(head_), index);
+  for (const kernels::KeyTile& tile : work_.packed.tiles(sequence_index_, config_.kv_head_of(head_))) {
+    tile_ = tile;
     if (!any_row_sees_tile() && !work_.stages.any()) continue;
     score_tile();
     show_tile();
@@ -75,7 +75,7 @@ void ExactBlock::scale_queries() {
   for (size_t row = 0; row < count_; ++row) {
     const float* query = &work_.input.query[(query_row(row) * config_.num_heads + head_) * config_.head_dim];
     for (size_t i = 0; i < config_.head_dim; ++i) {
-      scratch_.query[row * config_.head_dim + i] = query[i] * work_.recipe.query_factor;
+      scratch_.query[row * config_.head_dim + i] = query[i] * work_.editor.recipe.query_factor;
     }
   }
 }
@@ -91,32 +91,8 @@ bool ExactBlock::any_row_sees_tile() const {
 void ExactBlock::score_tile() {
   multiply_keys(scratch_.query.data(), config_.head_dim, scratch_.scores.data());
   for (size_t row = 0; row < count_; ++row) {
-    const std::span<float> scores = score_row(row);
-    if (work_.recipe.capped()) {
-      kernels::tanh(scores, scores);
-      for (float& score : scores) score *= work_.recipe.cap_factor;
-    }
-    if (work_.input.mask.present()) add_mask(row);
-    if (!config_.alibi_slopes.empty()) add_alibi(row);
+    work_.editor.edit(sequence_, head_, first_query_ + row, tile_.first, score_row(row));
     hide_by_position(row);
-  }
-}
-
-void ExactBlock::add_mask(size_t row) {
-  const std::span<float> scores = score_row(row);
-  read_mask(row);
-  if (!work_.input.mask.boolean()) {
-    for (size_t j = 0; j < scores.size(); ++j) scores[j] = add_bias(scratch_.bias[j], scores[j]);
-  }
-  for (size_t j = 0; j < scores.size(); ++j) scores[j] = scratch_.mask_row[j] != 0 ? scores[j] : kUnseen;
-}
-
-void ExactBlock::add_alibi(size_t row) {
-  const std::span<float> scores = score_row(row);
-  const int64_t first = static_cast<int64_t>(tile_.first) - position_of(config_, sequence_, first_query_ + row);
-  for (size_t j = 0; j < scores.size(); ++j) {
-    if (scores[j] == kUnseen) continue;
-    scores[j] = add_bias(alibi_bias(slope(), first + static_cast<int64_t>(j)), scores[j]);
   }
 }
 
@@ -171,8 +147,8 @@ void ExactBlock::natural_scores(std::span<const float> raw, size_t row, std::spa
   if (work_.input.mask.present()) read_mask(row);
   float factor = config_.effective_scale();
   std::ranges::copy(raw, scores.begin());
-  if (work_.recipe.capped()) {
-    for (float& score : scores) score *= work_.recipe.query_factor;
+  if (work_.editor.recipe.capped()) {
+    for (float& score : scores) score *= work_.editor.recipe.query_factor;
     kernels::tanh(scores, scores);
     factor = *config_.soft_cap;
   }

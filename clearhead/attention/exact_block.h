@@ -11,7 +11,7 @@
 #include "clearhead/attention/exact_stages.h"
 #include "clearhead/attention/merge.h"
 #include "clearhead/attention/packed_keys.h"
-#include "clearhead/attention/score_recipe.h"
+#include "clearhead/attention/score_edit.h"
 #include "clearhead/attention/sequence.h"
 
 namespace clearhead::attention {
@@ -28,7 +28,7 @@ struct ExactWork {
   const AttentionInput& input;
   std::span<const Sequence> sequences;
   const PackedKeys& packed;
-  ScoreRecipe recipe;
+  ScoreEditor editor;
   size_t value_room;  // value_dim up to a multiple of 16
   AttentionOutput& output;
   ExactStages& stages;
@@ -69,8 +69,6 @@ class ExactBlock {
   void scale_queries();
   bool any_row_sees_tile() const;
   void score_tile();
-  void add_mask(size_t row);
-  void add_alibi(size_t row);
   void hide_by_position(size_t row);
   void multiply_keys(const float* left, size_t stride, float* output) const;
   void show_tile();
@@ -86,7 +84,7 @@ class ExactBlock {
   ExactScratch& scratch_;
   const Sequence& sequence_;
   size_t sequence_index_, head_, first_query_, count_;
-  PackedKeys::Tile tile_{};
+  kernels::KeyTile tile_{};
 };
 
 }  // namespace clearhead::attention

@@ -5,13 +5,14 @@
 #include <limits>
 #include <span>
 
+#include "clearhead/kernels/attention_tile.h"
 #include "clearhead/kernels/softmax.h"
 
 namespace clearhead::attention {
 
 // Keys per tile: tiles stand at places 0, 256, 512, ... of the sequence itself, whatever the machine or the length, so
 // that sums over keys are the same sums everywhere.
-constexpr size_t kKeyTile = 256;
+constexpr size_t kKeyTile = kernels::kTileKeys;
 
 // A row that has seen no key, and whether one has.
 constexpr kernels::RowSummary kNothingSeen = {-std::numeric_limits<float>::infinity(), 0.0f};

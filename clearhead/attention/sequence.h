@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "clearhead/attention/config.h"
+#include "clearhead/kernels/attention_tile.h"
 
 namespace clearhead::attention {
 
@@ -32,9 +33,7 @@ std::vector<Sequence> sequences_of(const AttentionConfig& config, const BatchSiz
                                    std::span<const Sequence> given);
 
 // The keys [begin, end) of a sequence that its query may see by position: causal rule, windows and length together.
-struct KeyRange {
-  size_t begin, end;
-};
+using kernels::KeyRange;
 KeyRange visible_keys(const AttentionConfig& config, const Sequence& sequence, size_t query);
 
 // The position of a query of a sequence among its keys; before the first or behind the last for some offsets.

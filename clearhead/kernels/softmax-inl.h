@@ -33,10 +33,7 @@ HWY_INLINE float row_maximum(const float* x, size_t count) {
   FloatVec maxima[kRegisters];
   std::fill_n(maxima, kRegisters, hn::Set(FloatTag(), -kInfinity));
   for_each_group(x, count, -kInfinity, [&](size_t r, FloatVec v) HWY_ATTR { maxima[r] = hn::Max(maxima[r], v); });
-  for (size_t r = 1; r < kRegisters; ++r) maxima[0] = hn::Max(maxima[0], maxima[r]);
-  alignas(64) float lanes[kVirtualLanes];  // Highway 1.0.3 starts MaxOfLanes from the lowest float, not from -inf
-  hn::Store(maxima[0], FloatTag(), lanes);
-  return *std::max_element(lanes, lanes + kLanes);
+  return fold_registers(maxima, [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); });
 }
 
 // Replaces each x by map(x) and returns the sum over 16 virtual lanes.

@@ -44,4 +44,7 @@ void pack_columns(const float* matrix, size_t stride, size_t depth, size_t colum
 // floats from row to row; panels as above.
 void pack_rows(const float* matrix, size_t stride, size_t depth, size_t columns, std::span<float> panels);
 
+// Whether no element is NaN or infinite. Shapes: matrix [rows, columns], stride floats from row to row.
+bool all_finite(const float* matrix, size_t stride, size_t rows, size_t columns);
+
 }  // namespace clearhead::kernels

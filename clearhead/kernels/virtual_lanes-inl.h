@@ -24,6 +24,29 @@ using FloatVec = hn::Vec<FloatTag>;
 constexpr size_t kLanes = hn::MaxLanes(FloatTag());
 constexpr size_t kRegisters = kVirtualLanes / kLanes;  // 1 on AVX-512, 2 on AVX2, 4 on SSE4 and NEON
 
+// The lanes of one vector: lane i with lane i + w for w = lanes / 2, ..., 2, 1.
+template <class D, class Combine>
+HWY_INLINE float fold_lanes([[maybe_unused]] D d, hn::Vec<D> v, [[maybe_unused]] const Combine& combine) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (hn::MaxLanes(d) > 1) {
+    const hn::Half<D> half;
+    return fold_lanes(half, combine(hn::LowerHalf(half, v), hn::UpperHalf(half, v)), combine);
+  }
+#endif
+  return hn::GetLane(v);
+}
+
+// Virtual lane i with lane i + w for w = 8, 4, 2, 1; returns lane 0.
+template <class Combine>
+HWY_INLINE float fold_registers(const FloatVec (&registers)[kRegisters], const Combine& combine) {
+  FloatVec rest[kRegisters];
+  std::copy_n(registers, kRegisters, rest);
+  for (size_t width = kRegisters / 2; width > 0; width /= 2) {
+    for (size_t r = 0; r < width; ++r) rest[r] = combine(rest[r], rest[r + width]);
+  }
+  return fold_lanes(FloatTag(), rest[0], combine);
+}
+
 // Partial sums: register r, lane i stand for virtual lane r * kLanes + i.
 class VirtualLanes {
  public:
@@ -34,12 +57,7 @@ class VirtualLanes {
 
   // Adds lane i + w to lane i for w = 8, 4, 2, 1.
   float fold() const {
-    alignas(64) float lanes[kVirtualLanes];
-    for (size_t r = 0; r < kRegisters; ++r) hn::Store(sums_[r], FloatTag(), lanes + r * kLanes);
-    for (size_t width = kVirtualLanes / 2; width > 0; width /= 2) {
-      for (size_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-    }
-    return lanes[0];
+    return fold_registers(sums_, [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
   }
 
  private:

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "clearhead/base/memory.h"
+
+namespace clearhead::attention {
+
+// Room for floats that only ever grows; what stood in it may be lost when it does.
+class FloatRoom {
+ public:
+  float* at_least(size_t count) {
+    if (buffer_.size() < count * sizeof(float)) buffer_ = base::AlignedBuffer(count * sizeof(float));
+    return data();
+  }
+  float* data() { return reinterpret_cast<float*>(buffer_.data()); }
+
+ private:
+  base::AlignedBuffer buffer_;
+};
+
+}  // namespace clearhead::attention

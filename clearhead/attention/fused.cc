@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/attention/fused.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "clearhead/attention/float_room.h"
+#include "clearhead/attention/merge.h"
+#include "clearhead/attention/packed_keys.h"
+#include "clearhead/attention/score_edit.h"
+#include "clearhead/attention/sizes.h"
+#include "clearhead/base/parallel.h"
+#include "clearhead/kernels/attention_tile.h"
+#include "clearhead/kernels/tile.h"
+
+namespace clearhead::attention {
+namespace {
+
+// What one thread works in.
+struct Scratch {
+  FloatRoom query, scores, tile_output, output;  // as AttentionRows has them
+  FloatRoom keys, values;                        // packed keys of one kv head of a sequence
+  std::vector<kernels::KeyTile> tiles;           // of that kv head
+  std::array<kernels::KeyRange, kernels::kMostRows> seen;
+  std::array<kernels::RowSummary, kernels::kMostRows> summaries;
+};
+
+// A part of a kv head of a sequence: all of it, a block of queries, or a key tile.
+struct Unit {
+  size_t sequence, kv_head, part, cost;
+};
+
+// How a run is cut into units for the threads. No cut changes a bit.
+enum class Cut {
+  kv_heads,  // a unit packs a kv head's keys and attends with all its queries
+  queries,   // all keys are packed first, a unit is a block of queries of a kv head
+  keys,      // a unit is one key tile of a kv head, its rows are merged afterwards
+};
+
+}  // namespace
+
+struct FusedAttention::Workspace {
+  std::vector<Scratch> scratch;                     // [threads]
+  std::vector<Unit> units;                          // longest first
+  PackedKeys packed;                                // of all sequences
+  FloatRoom tile_output;                            // [units, rows, value_dim up to whole panels]
+  std::vector<kernels::RowSummary> tile_summaries;  // [units, rows]
+};
+
+namespace {
+
+template <class Element>
+void grow(std::vector<Element>& elements, size_t count) {
+  if (elements.size() < count) elements.resize(count);
+}
+
+// One run of one input.
+class Run {
+ public:
+  Run(const ScoreEditor& editor, std::span<const Sequence> sequences, const AttentionSpans& output,
+      FusedAttention::Workspace& workspace)
+      : editor_(editor),
+        config_(editor.config),
+        input_(editor.input),
+        sequences_(sequences),
+        output_(output),
+        workspace_(workspace),
+        group_(config_.num_heads / config_.num_kv_heads),
+        value_room_(padded_value_dim(config_)) {}
+
+  void run() {
+    for (const Sequence& sequence : sequences_) {
+      longest_query_ = std::max(longest_query_, sequence.query_len);
+      longest_key_ = std::max(longest_key_, sequence.key_len);
+    }
+    const Cut cut = choose_cut();
+    list_units(cut);
+    prepare(cut);
+    switch (cut) {
+      case Cut::kv_heads: return run_kv_heads();
+      case Cut::queries: return run_queries();
+      case Cut::keys: return run_keys();
+    }
+  }
+
+ private:
+  // Queries [first_query, first_query + queries) of the heads [first_head, ...) of one sequence, head after head.
+  struct Rows {
+    const Sequence& sequence;
+    size_t first_head, first_query, queries, rows;
+
+    size_t head(size_t row) const { return first_head + row / queries; }
+    size_t query(size_t row) const { return first_query + row % queries; }
+  };
+  struct EditContext {
+    const ScoreEditor& editor;
+    const Rows& rows;
+  };
+
+  static size_t num_blocks(const Sequence& sequence) {
+    return (sequence.query_len + kernels::kMostRows - 1) / kernels::kMostRows;
+  }
+
+  Cut choose_cut() const {
+    const size_t threads = base::num_threads(), kv_units = sequences_.size() * config_.num_kv_heads;
+    const bool even = kv_units % threads == 0 || kv_units >= 8 * threads;
+    if (even) return Cut::kv_heads;
+    const bool few_rows = group_ * longest_query_ <= kernels::kMostRows;
+    return few_rows && tile_count(longest_key_) > 1 ? Cut::keys : Cut::queries;
+  }
+
+  void list_units(Cut cut) {
+    std::vector<Unit>& units = workspace_.units;
+    units.clear();
+    for (size_t index = 0; index < sequences_.size(); ++index) {
+      const Sequence& one = sequences_[index];
+      const size_t parts = cut == Cut::kv_heads  ? 1
+                           : cut == Cut::queries ? num_blocks(one)
+                                                 : std::max<size_t>(1, tile_count(one.key_len));
+      for (size_t unit = 0; one.query_len > 0 && unit < parts * config_.num_kv_heads; ++unit) {
+        units.push_back({index, unit / parts, unit % parts, cost(cut, one, unit % parts)});
+      }
+    }
+    if (cut != Cut::keys) std::ranges::stable_sort(units, std::greater<>(), &Unit::cost);
+  }
+
+  // Products of a query with a key, for one head.
+  size_t cost(Cut cut, const Sequence& sequence, size_t part) const {
+    if (cut != Cut::queries) return sequence.query_len * sequence.key_len;
+    const auto [begin, end] = visible_keys(config_, sequence, first_of_block(sequence, part + 1) - 1);
+    return (end - begin) * kernels::kMostRows;
+  }
+
+  void prepare(Cut cut) {
+    grow(workspace_.scratch, base::num_threads());
+    for (Scratch& scratch : workspace_.scratch) {
+      scratch.query.at_least(kernels::kMostRows * config_.head_dim);
+      scratch.scores.at_least(kernels::kMostRows * kKeyTile);
+      scratch.tile_output.at_least(kernels::kMostRows * value_room_);
+      scratch.output.at_least(kernels::kMostRows * value_room_);
+      if (cut == Cut::queries) continue;
+      scratch.keys.at_least(key_room(longest_key_) * config_.head_dim);
+      scratch.values.at_least(key_room(longest_key_) * value_room_);
+      grow(scratch.tiles, tile_count(longest_key_));
+    }
+    if (cut == Cut::queries) workspace_.packed.pack(config_, input_, sequences_);
+    if (cut == Cut::keys) {
+      workspace_.tile_output.at_least(workspace_.units.size() * kernels::kMostRows * value_room_);
+      grow(workspace_.tile_summaries, workspace_.units.size() * kernels::kMostRows);
+    }
+  }
+
+  Scratch& scratch() { return workspace_.scratch[base::thread_index()]; }
+
+  void run_kv_heads() {
+    base::parallel_for(workspace_.units.size(), [&](size_t number) {
+      const Unit& unit = workspace_.units[number];
+      const Sequence& sequence = sequences_[unit.sequence];
+      Scratch& own = scratch();
+      const size_t tiles = tile_count(sequence.key_len);
+      for (size_t i = 0; i < tiles; ++i) {
+        own.tiles[i] = pack_tile(config_, input_, sequence, unit.kv_head, i, own.keys.data(), own.values.data());
+      }
+      for (size_t block = 0; block < num_blocks(sequence); ++block) {
+        attend_block(unit, block, std::span(own.tiles).first(tiles));
+      }
+    });
+  }
+
+  void run_queries() {
+    base::parallel_for(workspace_.units.size(), [&](size_t number) {
+      const Unit& unit = workspace_.units[number];
+      attend_block(unit, unit.part, workspace_.packed.tiles(unit.sequence, unit.kv_head));
+    });
+  }
+
+  void run_keys() {
+    base::parallel_for(workspace_.units.size(), [&](size_t number) {
+      const Unit& unit = workspace_.units[number];
+      const Sequence& sequence = sequences_[unit.sequence];
+      Scratch& own = scratch();
+      const Rows rows = rows_of(unit, 0, sequence.query_len, group_);
+      const EditContext context{editor_, rows};
+      kernels::AttentionRows work = prepare_rows(rows, context, own);
+      work.output = tile_output(number, 0);
+      work.summaries = &workspace_.tile_summaries[number * kernels::kMostRows];
+      kernels::KeyTile tile{};
+      if (sequence.key_len > 0) {
+        tile = pack_tile(config_, input_, sequence, unit.kv_head, unit.part, own.keys.data(), own.values.data());
+      }
+      kernels::attend(work, {&tile, sequence.key_len > 0 ? size_t{1} : size_t{0}});
+    });
+    for (size_t number = 0; number < workspace_.units.size();) number = merge_tiles(number);
+  }
+
+  float* tile_output(size_t number, size_t row) {
+    return workspace_.tile_output.data() + (number * kernels::kMostRows + row) * value_room_;
+  }
+
+  // Merges the tiles of one kv head from left to right, beginning with unit number; returns the unit behind them.
+  size_t merge_tiles(size_t number) {
+    const Unit& unit = workspace_.units[number];
+    const size_t end = number + std::max<size_t>(1, tile_count(sequences_[unit.sequence].key_len));
+    const Rows rows = rows_of(unit, 0, sequences_[unit.sequence].query_len, group_);
+    for (size_t row = 0; row < rows.rows; ++row) {
+      kernels::RowSummary summary = kNothingSeen;
+      const std::span<float> output = output_row(rows, row);
+      for (size_t tile = number; tile < end; ++tile) {
+        merge(summary, output, workspace_.tile_summaries[tile * kernels::kMostRows + row],
+              {tile_output(tile, row), config_.value_dim});
+      }
+      if (!config_.sinks.empty()) merge_sink(summary, output, config_.sinks[rows.head(row)]);
+      finish(summary, output);
+      write_summary(rows, row, summary);
+    }
+    return end;
+  }
+
+  Rows rows_of(const Unit& unit, size_t first_query, size_t queries, size_t heads) const {
+    return {sequences_[unit.sequence], unit.kv_head * group_, first_query, queries, heads * queries};
+  }
+
+  // Blocks are of nearly the same size.
+  static size_t first_of_block(const Sequence& sequence, size_t block) {
+    return sequence.query_len * block / num_blocks(sequence);
+  }
+
+  // One block of queries of every head of the group.
+  void attend_block(const Unit& unit, size_t block, std::span<const kernels::KeyTile> tiles) {
+    Scratch& own = scratch();
+    const Sequence& sequence = sequences_[unit.sequence];
+    const size_t first = first_of_block(sequence, block), end = first_of_block(sequence, block + 1);
+    for (size_t member = 0; member < group_; ++member) {
+      Rows rows = rows_of(unit, first, end - first, 1);
+      rows.first_head += member;
+      const EditContext context{editor_, rows};
+      const kernels::AttentionRows work = prepare_rows(rows, context, own);
+      kernels::attend(work, tiles_seen(work, tiles));
+      for (size_t row = 0; row < rows.rows && !config_.sinks.empty(); ++row) {
+        merge_sink(work.summaries[row], {work.output + row * value_room_, config_.value_dim},
+                   config_.sinks[rows.first_head]);
+      }
+      kernels::finish_rows(work, output_row(rows, 0).data(), config_.num_heads * config_.value_dim);
+      for (size_t row = 0; row < rows.rows; ++row) write_summary(rows, row, work.summaries[row]);
+    }
+  }
+
+  // The tiles of which some row sees a key.
+  static std::span<const kernels::KeyTile> tiles_seen(const kernels::AttentionRows& work,
+                                                      std::span<const kernels::KeyTile> tiles) {
+    size_t begin = tiles.size() * kKeyTile, end = 0;
+    for (size_t row = 0; row < work.rows; ++row) {
+      if (work.seen[row].begin >= work.seen[row].end) continue;
+      begin = std::min(begin, work.seen[row].begin);
+      end = std::max(end, work.seen[row].end);
+    }
+    if (begin >= end) return {};
+    return tiles.subspan(begin / kKeyTile, tile_count(end) - begin / kKeyTile);
+  }
+
+  kernels::AttentionRows prepare_rows(const Rows& rows, const EditContext& context, Scratch& own) const {
+    for (size_t row = 0; row < rows.rows; ++row) {
+      own.seen[row] = visible_keys(config_, rows.sequence, rows.query(row));
+    }
+    kernels::AttentionRows work{};
+    work.query = input_.query.data() + place_of(rows, 0) * config_.head_dim;
+    work.query_stride = config_.num_heads * config_.head_dim;
+    work.queries = rows.queries;
+    work.query_factor = editor_.recipe.query_factor;
+    work.seen = own.seen.data();
+    work.rows = rows.rows;
+    work.head_dim = config_.head_dim;
+    work.value_dim = config_.value_dim;
+    if (editor_.edits()) work.edit = {&edit_scores, &context};
+    work.scaled_query = own.query.data();
+    work.scores = own.scores.data();
+    work.tile_output = own.tile_output.data();
+    work.summaries = own.summaries.data();
+    work.output = own.output.data();
+    return work;
+  }
+
+  static void edit_scores(const void* context, size_t row, size_t first, std::span<float> scores) {
+    const auto& [editor, rows] = *static_cast<const EditContext*>(context);
+    editor.edit(rows.sequence, rows.head(row), rows.query(row), first, scores);
+  }
+
+  // The place of a row in [batch, query_len, num_heads].
+  size_t place_of(const Rows& rows, size_t row) const {
+    const size_t query = rows.sequence.batch * input_.query_len + rows.sequence.query_begin + rows.query(row);
+    return query * config_.num_heads + rows.head(row);
+  }
+
+  std::span<float> output_row(const Rows& rows, size_t row) const {
+    return output_.head_output.subspan(place_of(rows, row) * config_.value_dim, config_.value_dim);
+  }
+
+  void write_summary(const Rows& rows, size_t row, const kernels::RowSummary& summary) const {
+    const ScoreIndex index{config_.num_heads, input_.query_len, input_.key_len};
+    const size_t at = index.row(rows.sequence.batch, rows.head(row), rows.sequence.query_begin + rows.query(row));
+    output_.row_reference[at] = summary.reference;
+    output_.row_sum[at] = summary.sum;
+  }
+
+  const ScoreEditor& editor_;
+  const AttentionConfig& config_;
+  const AttentionInput& input_;
+  std::span<const Sequence> sequences_;
+  const AttentionSpans& output_;
+  FusedAttention::Workspace& workspace_;
+  size_t group_, value_room_;
+  size_t longest_query_ = 0, longest_key_ = 0;  // of the sequences
+};
+
+}  // namespace
+
+FusedAttention::FusedAttention() : workspace_(std::make_unique<Workspace>()) {}
+FusedAttention::~FusedAttention() = default;
+FusedAttention::FusedAttention(FusedAttention&&) noexcept = default;
+FusedAttention& FusedAttention::operator=(FusedAttention&&) noexcept = default;
+
+void FusedAttention::run(const AttentionConfig& config, const AttentionInput& input, const AttentionSpans& output) {
+  const tensor::Shape rows{input.batch, config.num_heads, input.query_len};
+  const auto sequences = checked_sequences(config, input);
+  check_size("head_output", {input.batch, input.query_len, config.num_heads, config.value_dim},
+             output.head_output.size());
+  check_size("row_reference", rows, output.row_reference.size());
+  check_size("row_sum", rows, output.row_sum.size());
+  if (!input.sequences.empty()) {  // queries that are in no sequence
+    std::ranges::fill(output.head_output, 0.0f);
+    std::ranges::fill(output.row_reference, kNothingSeen.reference);
+    std::ranges::fill(output.row_sum, 0.0f);
+  }
+  const ScoreEditor editor{config, input, ScoreRecipe(config)};
+  Run(editor, sequences, output, *workspace_).run();
+}
+
+AttentionOutput fused_attention(const AttentionConfig& config, const AttentionInput& input) {
+  thread_local FusedAttention fused;
+  checked_sequences(config, input);
+  AttentionOutput output;
+  output.head_output = tensor::Tensor({input.batch, input.query_len, config.num_heads, config.value_dim});
+  output.row_reference = tensor::Tensor({input.batch, config.num_heads, input.query_len});
+  output.row_sum = tensor::Tensor({input.batch, config.num_heads, input.query_len});
+  fused.run(config, input,
+            {output.head_output.as<float>(), output.row_reference.as<float>(), output.row_sum.as<float>()});
+  return output;
+}
+
+}  // namespace clearhead::attention

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "clearhead/attention/config.h"
+#include "clearhead/attention/exact.h"
+#include "clearhead/attention/score_recipe.h"
+#include "clearhead/attention/sequence.h"
+
+namespace clearhead::attention {
+
+// What turns products of query and key into kernel scores: soft cap, mask and ALiBi.
+struct ScoreEditor {
+  const AttentionConfig& config;
+  const AttentionInput& input;
+  ScoreRecipe recipe;
+
+  // Whether edit does anything.
+  bool edits() const { return recipe.capped() || input.mask.present() || !config.alibi_slopes.empty(); }
+
+  // The scores of one query of a head for the keys [first, first + scores.size()) of its sequence, at most kKeyTile;
+  // -infinity for keys that the mask hides.
+  void edit(const Sequence& sequence, size_t head, size_t query, size_t first, std::span<float> scores) const;
+
+ private:
+  void add_mask(const Sequence& sequence, size_t head, size_t query, size_t first, std::span<float> scores) const;
+};
+
+}  // namespace clearhead::attention
