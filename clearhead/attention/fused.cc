@@ -137,7 +137,7 @@ class Run {
     grow(workspace_.scratch, base::num_threads());
     for (Scratch& scratch : workspace_.scratch) {
       scratch.query.at_least(kernels::kMostRows * config_.head_dim);
-      scratch.scores.at_least(kernels::kMostRows * kKeyTile);
+      scratch.scores.at_least(kernels::kMostRows * kernels::kScoreStride);
       scratch.tile_output.at_least(kernels::kMostRows * value_room_);
       scratch.output.at_least(kernels::kMostRows * value_room_);
       if (cut == Cut::queries) continue;

@@ -12,6 +12,7 @@
 #include "clearhead/kernels/merge-inl.h"
 #include "clearhead/kernels/softmax-inl.h"
 #include "clearhead/kernels/tile-inl.h"
+#include "clearhead/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace clearhead::kernels {
@@ -54,8 +55,8 @@ HWY_INLINE void score(const AttentionRows& a, const KeyTile& tile, size_t row, s
             .left_stride = a.head_dim,
             .panels = tile.keys + first * panel_stride,
             .panel_stride = panel_stride,
-            .output = a.scores + row * kTileKeys + first * kPanelWidth,
-            .output_stride = kTileKeys,
+            .output = a.scores + row * kScoreStride + first * kPanelWidth,
+            .output_stride = kScoreStride,
             .rows = rows,
             .depth = a.head_dim,
             .num_panels = range.end_panel() - first});
@@ -63,76 +64,155 @@ HWY_INLINE void score(const AttentionRows& a, const KeyTile& tile, size_t row, s
 
 // output = exponentials times values, for some rows and keys.
 HWY_INLINE void weigh(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange keys,
-                      bool accumulate) {
+                      float* output) {
   const size_t panels = panel_count(a.value_dim);
-  multiply({.left = a.scores + row * kTileKeys + keys.begin,
-            .left_stride = kTileKeys,
+  multiply({.left = a.scores + row * kScoreStride + keys.begin,
+            .left_stride = kScoreStride,
             .panels = tile.values + keys.begin * kPanelWidth,
             .panel_stride = tile.count * kPanelWidth,
-            .output = a.tile_output + row * panels * kPanelWidth,
+            .output = output,
             .output_stride = panels * kPanelWidth,
             .rows = rows,
             .depth = keys.end - keys.begin,
             .num_panels = panels,
-            .accumulate = accumulate});
+            .add_zero = true});  // -0 must not tell a skipped key from one that gave 0
 }
 
-// Scores of one row become exponentials, over the panels of range; its own keys may be fewer.
-HWY_INLINE RowSummary row_exponentials(const AttentionRows& a, const KeyTile& tile, size_t row, TileRange range) {
-  float* scores = a.scores + row * kTileKeys;
+// Gives -infinity to the keys of the row that stand in the panels of range but may not be seen, and edits the others.
+HWY_INLINE void edit_row(const AttentionRows& a, const KeyTile& tile, size_t row, TileRange range) {
+  float* scores = a.scores + row * kScoreStride;
   const size_t begin = range.first_panel() * kPanelWidth, end = range.end_panel() * kPanelWidth;
-  TileRange own = range_in_tile(a.seen[row], tile);
-  if (own.empty()) {
-    std::fill(scores + begin, scores + end, 0.0f);
-    return {kNoReference, 0.0f};
-  }
+  const TileRange own = range_in_tile(a.seen[row], tile);
+  if (own.empty()) return std::fill(scores + begin, scores + end, -kInfinity);
   if (own.begin > begin) std::fill(scores + begin, scores + own.begin, -kInfinity);
   if (own.end < end) std::fill(scores + own.end, scores + end, -kInfinity);
-  if (a.edit.apply != nullptr) {
-    a.edit.apply(a.edit.context, row, tile.first + own.begin, {scores + own.begin, own.end - own.begin});
-  }
-  return exponentials_of_tile(scores + begin, end - begin);
+  if (a.edit.apply == nullptr) return;
+  a.edit.apply(a.edit.context, row, tile.first + own.begin, {scores + own.begin, own.end - own.begin});
 }
 
-// The same and the row's output, where some value is not finite: only keys that the row sees are multiplied.
-HWY_INLINE RowSummary weigh_carefully(const AttentionRows& a, const KeyTile& tile, size_t row, TileRange range) {
-  const TileRange own = range_in_tile(a.seen[row], tile);
-  const float* scores = a.scores + row * kTileKeys;
-  if (!own.empty() && a.edit.apply != nullptr) {
-    a.edit.apply(a.edit.context, row, tile.first + own.begin,
-                 {a.scores + row * kTileKeys + own.begin, own.end - own.begin});
-  }
-  bool visible[kTileKeys] = {};
-  for (size_t key = own.begin; key < own.end; ++key) visible[key] = !(scores[key] == -kInfinity);
-  AttentionRows edited = a;
-  edited.edit = {};
-  const RowSummary summary = row_exponentials(edited, tile, row, range);
-  const size_t room = panel_count(a.value_dim) * kPanelWidth;
-  std::fill_n(a.tile_output + row * room, room, 0.0f);
-  for (size_t key = own.begin; key < own.end; ++key) {
-    if (visible[key]) weigh(a, tile, row, 1, {key, key + 1}, true);
-  }
-  return summary;
-}
+// Virtual lanes of 16 rows, folded 8, 4, 2, 1 for all rows together.
+class RowLanes {
+ public:
+  void set(size_t row, size_t r, FloatVec v) { hn::Store(v, FloatTag(), lanes_[row] + r * kLanes); }
 
-HWY_INLINE void merge_row(const AttentionRows& a, size_t row, const RowSummary& summary) {
+  template <class Combine>
+  void fold(const Combine& combine, float* results) {
+    alignas(64) float columns[kVirtualLanes][kVirtualLanes];  // [lane, row]
+    for (size_t lane = 0; lane < kVirtualLanes; lane += 4) {
+      transpose_4_by_16(&lanes_[0][lane], kVirtualLanes, columns[lane]);
+    }
+    for (size_t first = 0; first < kVirtualLanes; first += kLanes) {
+      FloatVec lanes[kVirtualLanes];
+      for (size_t i = 0; i < kVirtualLanes; ++i) lanes[i] = hn::Load(FloatTag(), columns[i] + first);
+      for (size_t width = kVirtualLanes / 2; width > 0; width /= 2) {
+        for (size_t i = 0; i < width; ++i) lanes[i] = combine(lanes[i], lanes[i + width]);
+      }
+      hn::Store(lanes[0], FloatTag(), results + first);
+    }
+  }
+
+ private:
+  alignas(64) float lanes_[kVirtualLanes][kVirtualLanes] = {};  // [row, lane]
+};
+
+// exponentials_of_tile for at most 16 rows at once; count is a multiple of 16.
+HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, RowSummary* summaries) {
   const FloatTag tag;
-  const size_t room = panel_count(a.value_dim) * kPanelWidth;
-  float* tile_output = a.tile_output + row * room;
-  for (size_t i = 0; i < room; i += kLanes) {  // + 0: -0 must not tell a skipped key from one that gave 0
-    hn::StoreU(hn::Add(hn::LoadU(tag, tile_output + i), hn::Zero(tag)), tag, tile_output + i);
+  RowLanes lanes;
+  alignas(64) float largest[kVirtualLanes], references[kVirtualLanes], sums[kVirtualLanes];
+  for (size_t row = 0; row < rows; ++row) {
+    FloatVec maxima[kRegisters];
+    std::fill_n(maxima, kRegisters, hn::Set(tag, -kInfinity));
+    for (size_t i = 0; i < count; i += kVirtualLanes) {
+      for (size_t r = 0; r < kRegisters; ++r) {
+        maxima[r] = hn::Max(maxima[r], hn::LoadU(tag, scores + row * kScoreStride + i + r * kLanes));
+      }
+    }
+    for (size_t r = 0; r < kRegisters; ++r) lanes.set(row, r, maxima[r]);
   }
-  merge_inline(a.summaries[row], a.output + row * room, summary, tile_output, room);
+  lanes.fold([](FloatVec a, FloatVec b) HWY_ATTR { return hn::Max(a, b); }, largest);
+  for (size_t i = 0; i < kVirtualLanes; i += kLanes) {  // + 0 turns -0 into 0; a row that sees no key takes 0
+    const FloatVec top = hn::Load(tag, largest + i);
+    const FloatVec reference = hn::Add(hn::Ceil(top), hn::Zero(tag));
+    hn::Store(hn::IfThenZeroElse(hn::Eq(top, hn::Set(tag, -kInfinity)), reference), tag, references + i);
+  }
+  for (size_t row = 0; row < rows; ++row) {
+    const FloatVec reference = hn::Set(tag, references[row]);
+    VirtualLanes sum;
+    for (size_t i = 0; i < count; i += kVirtualLanes) {
+      for (size_t r = 0; r < kRegisters; ++r) {
+        float* place = scores + row * kScoreStride + i + r * kLanes;
+        const FloatVec power = exp2_below_127(tag, hn::Sub(hn::LoadU(tag, place), reference));
+        hn::StoreU(power, tag, place);
+        sum.add(r, power);
+      }
+    }
+    for (size_t r = 0; r < kRegisters; ++r) lanes.set(row, r, sum.lanes(r));
+  }
+  lanes.fold([](FloatVec a, FloatVec b) HWY_ATTR { return hn::Add(a, b); }, sums);
+  for (size_t row = 0; row < rows; ++row) {
+    summaries[row] = sums[row] == 0 ? RowSummary{kNoReference, 0.0f} : RowSummary{references[row], sums[row]};
+    if (sums[row] == sums[row]) continue;
+    summaries[row] = {0.0f, canonical(sums[row])};
+    std::fill_n(scores + row * kScoreStride, count, canonical(sums[row]));
+  }
+}
+
+// output of one row where some value is not finite: only keys that the row sees are multiplied.
+HWY_INLINE void weigh_carefully(const AttentionRows& a, const KeyTile& tile, size_t row, const bool* visible,
+                                float* output) {
+  std::fill_n(output, panel_count(a.value_dim) * kPanelWidth, 0.0f);
+  for (size_t key = 0; key < tile.count; ++key) {
+    if (!visible[key]) continue;
+    multiply({.left = a.scores + row * kScoreStride + key,
+              .left_stride = kScoreStride,
+              .panels = tile.values + key * kPanelWidth,
+              .panel_stride = tile.count * kPanelWidth,
+              .output = output,
+              .output_stride = panel_count(a.value_dim) * kPanelWidth,
+              .rows = 1,
+              .depth = 1,
+              .num_panels = panel_count(a.value_dim),
+              .accumulate = true,
+              .add_zero = true});
+  }
+}
+
+// Scores and exponentials of at most 16 rows, and, where some value is not finite, their outputs.
+HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range,
+                             RowSummary* summaries, float* output) {
+  bool visible[kVirtualLanes][kTileKeys];
+  const size_t begin = range.first_panel() * kPanelWidth, end = range.end_panel() * kPanelWidth;
+  for (size_t i = 0; i < rows; ++i) edit_row(a, tile, row + i, range);
+  for (size_t i = 0; !tile.finite && i < rows; ++i) {
+    const float* scores = a.scores + (row + i) * kScoreStride;
+    for (size_t key = 0; key < tile.count; ++key) {
+      visible[i][key] = key >= range.begin && key < range.end && !(scores[key] == -kInfinity);
+    }
+  }
+  exponentials_of_rows(a.scores + row * kScoreStride + begin, rows, end - begin, summaries);
+  const size_t room = panel_count(a.value_dim) * kPanelWidth;
+  for (size_t i = 0; !tile.finite && i < rows; ++i) {
+    weigh_carefully(a, tile, row + i, visible[i], output + i * room);
+  }
 }
 
 HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t row, size_t end, TileRange range) {
+  const size_t room = panel_count(a.value_dim) * kPanelWidth;
   score(a, tile, row, end - row, range);
-  RowSummary summaries[kMostRows];
-  for (size_t i = row; i < end; ++i) {
-    summaries[i - row] = tile.finite ? row_exponentials(a, tile, i, range) : weigh_carefully(a, tile, i, range);
+  // The first tile that rows see is written to its place at once.
+  const bool first = std::all_of(a.summaries + row, a.summaries + end,
+                                 [](const RowSummary& one) { return one.reference == kNoReference; });
+  float* output = (first ? a.output : a.tile_output) + row * room;
+  RowSummary found[kMostRows];
+  RowSummary* summaries = first ? a.summaries + row : found;
+  for (size_t i = row; i < end; i += kVirtualLanes) {
+    exponentials(a, tile, i, std::min(kVirtualLanes, end - i), range, summaries + (i - row), output + (i - row) * room);
   }
-  if (tile.finite) weigh(a, tile, row, end - row, range, false);
-  for (size_t i = row; i < end; ++i) merge_row(a, i, summaries[i - row]);
+  if (tile.finite) weigh(a, tile, row, end - row, range, output);
+  for (size_t i = row; i < end && !first; ++i) {
+    merge_inline(a.summaries[i], a.output + i * room, found[i - row], output + (i - row) * room, room);
+  }
 }
 
 HWY_INLINE void scale_query(const AttentionRows& a) {

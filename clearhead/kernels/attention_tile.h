@@ -11,6 +11,9 @@ namespace clearhead::kernels {
 // Most keys of a tile.
 constexpr size_t kTileKeys = 256;
 
+// Floats from one row of scores to the next: an odd number of cache lines, so that rows do not evict each other.
+constexpr size_t kScoreStride = kTileKeys + 16;
+
 // Most rows that are worked on together.
 constexpr size_t kMostRows = 64;
 
@@ -45,7 +48,7 @@ struct AttentionRows {
   size_t rows, head_dim, value_dim;
   ScoreEdit edit;         // none: apply is nullptr
   float* scaled_query;    // [rows, head_dim], to work in
-  float* scores;          // [rows, 256], to work in
+  float* scores;          // [rows, kScoreStride], to work in
   float* tile_output;     // [rows, value_dim up to a multiple of 16], to work in
   RowSummary* summaries;  // [rows]: what each row has seen so far
   float* output;          // [rows, value_dim up to a multiple of 16]: sums of exponentials times values so far

@@ -46,6 +46,11 @@ HWY_INLINE void tile(const TileProduct& t, size_t row, size_t panel) {
       for (size_t v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(element, columns[v], sums[i][v]);
     }
   }
+  if (t.add_zero) {
+    for (size_t i = 0; i < kRows; ++i) {
+      for (size_t v = 0; v < kVectors; ++v) sums[i][v] = hn::Add(sums[i][v], hn::Zero(tag));
+    }
+  }
   for (size_t i = 0; i < kRows; ++i) {
     for (size_t v = 0; v < kVectors; ++v) hn::StoreU(sums[i][v], tag, output + i * t.output_stride + v * kLanes);
   }

@@ -24,6 +24,7 @@ struct TileProduct {
   size_t depth;
   size_t num_panels;
   bool accumulate = false;  // go on from what stands in output instead of +0
+  bool add_zero = false;    // add +0 at the end, so that no output is -0
 };
 
 // output = left times panels, or output + left times panels:

@@ -55,6 +55,8 @@ class VirtualLanes {
   void add(size_t r, FloatVec a) { sums_[r] = hn::Add(sums_[r], a); }
   void multiply_add(size_t r, FloatVec a, FloatVec b) { sums_[r] = hn::MulAdd(a, b, sums_[r]); }
 
+  FloatVec lanes(size_t r) const { return sums_[r]; }
+
   // Adds lane i + w to lane i for w = 8, 4, 2, 1.
   float fold() const {
     return fold_registers(sums_, [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
