@@ -10,16 +10,6 @@
 #include "clearhead/kernels/tile.h"
 
 namespace clearhead::attention {
-namespace {
-
-// Kernel scores of all keys of a row become weights, in place.
-void finish_weights(std::span<float> row, const kernels::RowSummary& summary) {
-  if (!std::isnan(summary.sum)) return kernels::weights_of_scores(row, {}, summary, row);
-  for (float& value : row) value = value == kUnseen ? 0.0f : summary.sum;
-}
-
-}  // namespace
-
 ExactScratch::ExactScratch(const AttentionConfig& config, size_t value_room)
     : query(kQueryBlock * config.head_dim),
       scores(kQueryBlock * kKeyTile),

@@ -349,4 +349,17 @@ AttentionOutput fused_attention(const AttentionConfig& config, const AttentionIn
   return output;
 }
 
+AttentionOutput watched_attention(const AttentionConfig& config, const AttentionInput& input,
+                                  capture::Observer* observer, size_t layer) {
+  using capture::Stage;
+  const auto wants = [&](Stage stage) { return observer != nullptr && observer->wants(stage, layer); };
+  if (wants(Stage::raw_scores) || wants(Stage::scores) || wants(Stage::kernel_scores) || wants(Stage::weights)) {
+    return exact_attention(config, input, observer, layer);
+  }
+  AttentionOutput output = fused_attention(config, input);
+  if (wants(Stage::row_reference)) observer->observe(Stage::row_reference, layer, output.row_reference);
+  if (wants(Stage::row_sum)) observer->observe(Stage::row_sum, layer, output.row_sum);
+  return output;
+}
+
 }  // namespace clearhead::attention

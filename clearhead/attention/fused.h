@@ -7,6 +7,7 @@
 
 #include "clearhead/attention/config.h"
 #include "clearhead/attention/exact.h"
+#include "clearhead/capture/observer.h"
 
 namespace clearhead::attention {
 
@@ -38,5 +39,10 @@ class FusedAttention {
 
 // The same into new tensors; each calling thread keeps what it works in.
 AttentionOutput fused_attention(const AttentionConfig& config, const AttentionInput& input);
+
+// What a layer runs: fused_attention, and exact_attention if the observer wants a stage of size query_len x key_len
+// (raw_scores, scores, kernel_scores, weights). Shows what exact_attention shows.
+AttentionOutput watched_attention(const AttentionConfig& config, const AttentionInput& input,
+                                  capture::Observer* observer, size_t layer);
 
 }  // namespace clearhead::attention

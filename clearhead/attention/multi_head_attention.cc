@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "clearhead/attention/fused.h"
 #include "clearhead/attention/projection.h"
 #include "clearhead/base/error.h"
 
@@ -23,10 +24,10 @@ MultiHeadOutput multi_head_attention(const AttentionConfig& config, const MultiH
   const auto wants = [&](Stage stage) { return observer != nullptr && observer->wants(stage, layer); };
   const Projected projected = project_inputs(config, parameters, input, observer, layer);
   AttentionOutput attended =
-      exact_attention(config,
-                      {input.batch, input.query_len, projected.key.shape()[1], projected.query.as<float>(),
-                       projected.key.as<float>(), projected.value.as<float>(), input.mask},
-                      observer, layer);
+      watched_attention(config,
+                        {input.batch, input.query_len, projected.key.shape()[1], projected.query.as<float>(),
+                         projected.key.as<float>(), projected.value.as<float>(), input.mask},
+                        observer, layer);
   if (wants(Stage::head_output)) observer->observe(Stage::head_output, layer, attended.head_output);
   if (wants(Stage::head_contribution)) {
     observer->observe(Stage::head_contribution, layer, head_contributions(attended.head_output, parameters.output));

@@ -2,6 +2,7 @@
 #include "clearhead/attention/score_edit.h"
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 #include "clearhead/attention/merge.h"
@@ -34,6 +35,11 @@ void ScoreEditor::add_mask(const Sequence& sequence, size_t head, size_t query, 
     if (!input.mask.boolean()) scores[j] = add_bias(bias[j], scores[j]);
     if (visible[j] == 0) scores[j] = kNothingSeen.reference;
   }
+}
+
+void finish_weights(std::span<float> row, const kernels::RowSummary& summary) {
+  if (!std::isnan(summary.sum)) return kernels::weights_of_scores(row, {}, summary, row);
+  for (float& value : row) value = value == kNothingSeen.reference ? 0.0f : summary.sum;
 }
 
 }  // namespace clearhead::attention

@@ -8,6 +8,7 @@
 #include "clearhead/attention/exact.h"
 #include "clearhead/attention/score_recipe.h"
 #include "clearhead/attention/sequence.h"
+#include "clearhead/kernels/softmax.h"
 
 namespace clearhead::attention {
 
@@ -27,5 +28,8 @@ struct ScoreEditor {
  private:
   void add_mask(const Sequence& sequence, size_t head, size_t query, size_t first, std::span<float> scores) const;
 };
+
+// Kernel scores of a row become weights, in place. A key with score -infinity is not seen.
+void finish_weights(std::span<float> row, const kernels::RowSummary& summary);
 
 }  // namespace clearhead::attention

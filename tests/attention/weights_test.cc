@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights that are rebuilt when somebody looks, against those that the exact path shows, bit for bit.
+#include "clearhead/attention/weights.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "clearhead/attention/fused.h"
+#include "problem.h"
+#include "tests/support/error_text.h"
+#include "tests/support/targets.h"
+
+namespace clearhead::tests {
+namespace {
+
+using attention::Causal;
+using attention::RebuiltWeights;
+using capture::Pool;
+using capture::Stage;
+
+constexpr size_t kQueries = 40, kKeys = 600;
+
+Problem watched() {
+  Problem problem({.batch = 2,
+                   .query_len = kQueries,
+                   .key_len = kKeys,
+                   .num_heads = 4,
+                   .num_kv_heads = 2,
+                   .head_dim = 20,
+                   .value_dim = 8},
+                  11, 3.0f);
+  problem.config.causal = Causal::offset;
+  problem.config.key_offset = 540;
+  return problem;
+}
+
+// A source on the rows that the fused path kept.
+struct Rebuilt {
+  explicit Rebuilt(const Problem& problem)
+      : output(attention::fused_attention(problem.config, problem.input())),
+        source(problem.config, problem.input(), output.row_reference.as<float>(), output.row_sum.as<float>()) {}
+
+  attention::AttentionOutput output;
+  RebuiltWeights source;
+};
+
+void expect_every_view(const Problem& problem) {
+  Everything seen;
+  problem.run(&seen);
+  const std::span<const float> weights = seen.values(Stage::weights);
+  const Rebuilt rebuilt(problem);
+  std::vector<float> row(kKeys), column(kQueries), tile(7 * 300);
+  for (size_t b = 0; b < 2; ++b) {
+    for (size_t head = 0; head < 4; ++head) {
+      const auto whole = weights.subspan((b * 4 + head) * kQueries * kKeys, kQueries * kKeys);
+      for (size_t i = 0; i < kQueries; ++i) {
+        rebuilt.source.row(b, head, i, row);
+        ASSERT_TRUE(same_bits(row, whole.subspan(i * kKeys, kKeys))) << b << " " << head << " " << i;
+      }
+      for (size_t j : {0, 17, 255, 256, 599}) {
+        rebuilt.source.column(b, head, j, column);
+        for (size_t i = 0; i < kQueries; ++i) ASSERT_TRUE(same_bits({&column[i], 1}, whole.subspan(i * kKeys + j, 1)));
+      }
+      rebuilt.source.tile({b, head, 30, 7, 211, 300}, tile);
+      for (size_t i = 0; i < 7; ++i) {
+        ASSERT_TRUE(same_bits(std::span(tile).subspan(i * 300, 300), whole.subspan((30 + i) * kKeys + 211, 300)));
+      }
+    }
+  }
+}
+
+TEST(RebuiltWeights, HaveTheBitsOfExactForEveryBehaviourOnEveryTarget) {
+  for_each_target([](const std::string&) {
+    Problem problem = watched();
+    expect_every_view(problem);
+    problem.config.left_window = 200;
+    problem.config.soft_cap = 6.0f;
+    problem.config.alibi_slopes = {.5f, .25f, .125f, .0625f};
+    problem.config.sinks = {1, 2, 3, 30};
+    expect_every_view(problem);
+    std::vector<float> bias = hashed_values(3, kQueries * kKeys, 2.0f);
+    for (size_t i = 0; i < bias.size(); i += 3) bias[i] = -std::numeric_limits<float>::infinity();
+    std::fill_n(bias.begin(), kKeys, -1e30f);  // a row that sees nothing
+    problem.set_mask(bias, {1, 1, kQueries, kKeys});
+    problem.query[25 * 4 * 20] = std::numeric_limits<float>::quiet_NaN();
+    expect_every_view(problem);
+  });
+}
+
+TEST(RebuiltWeights, AreZeroBetweenSequences) {
+  Problem problem = watched();
+  problem.sequences = {{0, 0, 10, 0, 100, 90}, {0, 12, 28, 130, 400, 372}, {1, 0, 40, 300, 300, 260}};
+  expect_every_view(problem);
+}
+
+TEST(RebuiltWeights, ArePooledByMaximumAndMean) {
+  const Problem problem = watched();
+  Everything seen;
+  problem.run(&seen);
+  const auto whole = seen.values(Stage::weights).subspan(kQueries * kKeys, kQueries * kKeys);
+  const Rebuilt rebuilt(problem);
+  std::vector<float> largest(3 * 7), mean(3 * 7);
+  rebuilt.source.pooled({0, 1, 0, kQueries, 0, kKeys}, 3, 7, Pool::max, largest);
+  rebuilt.source.pooled({0, 1, 0, kQueries, 0, kKeys}, 3, 7, Pool::mean, mean);
+  for (size_t r = 0; r < 3; ++r) {
+    for (size_t c = 0; c < 7; ++c) {
+      double top = 0, sum = 0, count = 0;
+      for (size_t i = kQueries * r / 3; i < kQueries * (r + 1) / 3; ++i) {
+        for (size_t j = kKeys * c / 7; j < kKeys * (c + 1) / 7; ++j) {
+          top = std::max(top, double{whole[i * kKeys + j]});
+          sum += whole[i * kKeys + j];
+          ++count;
+        }
+      }
+      EXPECT_EQ(largest[r * 7 + c], static_cast<float>(top));
+      EXPECT_EQ(mean[r * 7 + c], static_cast<float>(sum / count));
+    }
+  }
+}
+
+TEST(RebuiltWeights, RefuseAreasOutside) {
+  const Rebuilt rebuilt(watched());
+  std::vector<float> room(600);
+  EXPECT_EQ(error_text([&] { rebuilt.source.row(0, 0, 40, room); }),
+            "usage: [weights] expected queries inside 40; found 1 from 40 on");
+  EXPECT_EQ(error_text([&] { rebuilt.source.row(0, 4, 0, room); }),
+            "usage: [weights] expected a head inside 4; found 1 from 4 on");
+  EXPECT_EQ(error_text([&] { rebuilt.source.column(0, 0, 0, room); }),
+            "usage: [weights] expected room for [40, 1]; found 600 elements");
+  EXPECT_EQ(error_text([&] {
+              rebuilt.source.pooled({0, 0, 0, 1, 0, 600}, 2, 300, Pool::max, room);
+            }),
+            "usage: [weights] expected at most 1 x 600 cells; found 2 x 300");
+}
+
+TEST(WatchedAttention, ShowsTheSameRowsByBothPaths) {
+  const Problem problem = watched();
+  StageCollector rows({Stage::row_reference, Stage::row_sum}), everything({Stage::row_reference, Stage::weights});
+  const auto fused = attention::watched_attention(problem.config, problem.input(), &rows, 2);
+  const auto exact = attention::watched_attention(problem.config, problem.input(), &everything, 2);
+  EXPECT_TRUE(same_bits(floats(fused.head_output), floats(exact.head_output)));
+  EXPECT_TRUE(same_bits(floats(rows.get(Stage::row_reference, 2)), floats(everything.get(Stage::row_reference, 2))));
+  EXPECT_EQ(rows.get(Stage::row_sum, 2).shape(), tensor::Shape({2, 4, kQueries}));
+  EXPECT_TRUE(everything.has(Stage::weights, 2));
+}
+
+}  // namespace
+}  // namespace clearhead::tests
