@@ -24,7 +24,9 @@ struct Scratch {
   FloatRoom keys, values;                        // packed keys of one kv head of a sequence
   std::vector<kernels::KeyTile> tiles;           // of that kv head
   std::array<kernels::KeyRange, kernels::kMostRows> seen;
-  std::array<kernels::RowSummary, kernels::kMostRows> summaries;
+  std::array<kernels::RowSummary, kernels::kMostRows> summaries, keys_summaries;  // with and without a sink
+  std::array<kernels::RowEvidence, kernels::kMostRows> evidence;
+  std::array<int64_t, kernels::kMostRows> positions;
 };
 
 // A part of a kv head of a sequence: all of it, a block of queries, or a key tile.
@@ -60,12 +62,13 @@ void grow(std::vector<Element>& elements, size_t count) {
 class Run {
  public:
   Run(const ScoreEditor& editor, std::span<const Sequence> sequences, const AttentionSpans& output,
-      FusedAttention::Workspace& workspace)
+      RowStatistics* statistics, FusedAttention::Workspace& workspace)
       : editor_(editor),
         config_(editor.config),
         input_(editor.input),
         sequences_(sequences),
         output_(output),
+        statistics_(statistics),
         workspace_(workspace),
         group_(config_.num_heads / config_.num_kv_heads),
         value_room_(padded_value_dim(config_)) {}
@@ -108,7 +111,7 @@ class Run {
     const bool even = kv_units % threads == 0 || kv_units >= 8 * threads;
     if (even) return Cut::kv_heads;
     const bool few_rows = group_ * longest_query_ <= kernels::kMostRows;
-    return few_rows && tile_count(longest_key_) > 1 ? Cut::keys : Cut::queries;
+    return few_rows && statistics_ == nullptr && tile_count(longest_key_) > 1 ? Cut::keys : Cut::queries;
   }
 
   void list_units(Cut cut) {
@@ -238,12 +241,17 @@ class Run {
       const EditContext context{editor_, rows};
       const kernels::AttentionRows work = prepare_rows(rows, context, own);
       kernels::attend(work, tiles_seen(work, tiles));
+      std::copy_n(own.summaries.begin(), rows.rows, own.keys_summaries.begin());
       for (size_t row = 0; row < rows.rows && !config_.sinks.empty(); ++row) {
         merge_sink(work.summaries[row], {work.output + row * value_room_, config_.value_dim},
                    config_.sinks[rows.first_head]);
       }
       kernels::finish_rows(work, output_row(rows, 0).data(), config_.num_heads * config_.value_dim);
-      for (size_t row = 0; row < rows.rows; ++row) write_summary(rows, row, work.summaries[row]);
+      for (size_t row = 0; row < rows.rows; ++row) {
+        write_summary(rows, row, work.summaries[row]);
+        if (statistics_ == nullptr) continue;
+        statistics_->set(index_of(rows, row), own.evidence[row], own.keys_summaries[row], work.summaries[row]);
+      }
     }
   }
 
@@ -279,6 +287,11 @@ class Run {
     work.tile_output = own.tile_output.data();
     work.summaries = own.summaries.data();
     work.output = own.output.data();
+    if (statistics_ == nullptr) return work;
+    for (size_t row = 0; row < rows.rows; ++row) {
+      own.positions[row] = position_of(config_, rows.sequence, rows.query(row));
+    }
+    work.evidence = {own.positions.data(), statistics_->groups, own.evidence.data()};
     return work;
   }
 
@@ -297,9 +310,14 @@ class Run {
     return output_.head_output.subspan(place_of(rows, row) * config_.value_dim, config_.value_dim);
   }
 
-  void write_summary(const Rows& rows, size_t row, const kernels::RowSummary& summary) const {
+  // The place of a row in [batch, num_heads, query_len].
+  size_t index_of(const Rows& rows, size_t row) const {
     const ScoreIndex index{config_.num_heads, input_.query_len, input_.key_len};
-    const size_t at = index.row(rows.sequence.batch, rows.head(row), rows.sequence.query_begin + rows.query(row));
+    return index.row(rows.sequence.batch, rows.head(row), rows.sequence.query_begin + rows.query(row));
+  }
+
+  void write_summary(const Rows& rows, size_t row, const kernels::RowSummary& summary) const {
+    const size_t at = index_of(rows, row);
     output_.row_reference[at] = summary.reference;
     output_.row_sum[at] = summary.sum;
   }
@@ -309,6 +327,7 @@ class Run {
   const AttentionInput& input_;
   std::span<const Sequence> sequences_;
   const AttentionSpans& output_;
+  RowStatistics* statistics_;  // or nullptr
   FusedAttention::Workspace& workspace_;
   size_t group_, value_room_;
   size_t longest_query_ = 0, longest_key_ = 0;  // of the sequences
@@ -321,7 +340,8 @@ FusedAttention::~FusedAttention() = default;
 FusedAttention::FusedAttention(FusedAttention&&) noexcept = default;
 FusedAttention& FusedAttention::operator=(FusedAttention&&) noexcept = default;
 
-void FusedAttention::run(const AttentionConfig& config, const AttentionInput& input, const AttentionSpans& output) {
+void FusedAttention::run(const AttentionConfig& config, const AttentionInput& input, const AttentionSpans& output,
+                         RowStatistics* statistics) {
   const tensor::Shape rows{input.batch, config.num_heads, input.query_len};
   const auto sequences = checked_sequences(config, input);
   check_size("head_output", {input.batch, input.query_len, config.num_heads, config.value_dim},
@@ -334,10 +354,11 @@ void FusedAttention::run(const AttentionConfig& config, const AttentionInput& in
     std::ranges::fill(output.row_sum, 0.0f);
   }
   const ScoreEditor editor{config, input, ScoreRecipe(config)};
-  Run(editor, sequences, output, *workspace_).run();
+  if (statistics != nullptr) statistics->resize(rows.elements());
+  Run(editor, sequences, output, statistics, *workspace_).run();
 }
 
-AttentionOutput fused_attention(const AttentionConfig& config, const AttentionInput& input) {
+AttentionOutput fused_attention(const AttentionConfig& config, const AttentionInput& input, RowStatistics* statistics) {
   thread_local FusedAttention fused;
   checked_sequences(config, input);
   AttentionOutput output;
@@ -345,7 +366,7 @@ AttentionOutput fused_attention(const AttentionConfig& config, const AttentionIn
   output.row_reference = tensor::Tensor({input.batch, config.num_heads, input.query_len});
   output.row_sum = tensor::Tensor({input.batch, config.num_heads, input.query_len});
   fused.run(config, input,
-            {output.head_output.as<float>(), output.row_reference.as<float>(), output.row_sum.as<float>()});
+            {output.head_output.as<float>(), output.row_reference.as<float>(), output.row_sum.as<float>()}, statistics);
   return output;
 }
 

@@ -7,6 +7,7 @@
 
 #include "clearhead/attention/config.h"
 #include "clearhead/attention/exact.h"
+#include "clearhead/attention/statistics.h"
 #include "clearhead/capture/observer.h"
 
 namespace clearhead::attention {
@@ -28,8 +29,10 @@ class FusedAttention {
   FusedAttention(FusedAttention&&) noexcept;
   FusedAttention& operator=(FusedAttention&&) noexcept;
 
+  // statistics, if not nullptr, is filled in the same pass; it changes no bit of the output.
   // Throws: Error (usage) if a span does not have the size of its shape.
-  void run(const AttentionConfig& config, const AttentionInput& input, const AttentionSpans& output);
+  void run(const AttentionConfig& config, const AttentionInput& input, const AttentionSpans& output,
+           RowStatistics* statistics = nullptr);
 
   struct Workspace;
 
@@ -38,7 +41,8 @@ class FusedAttention {
 };
 
 // The same into new tensors; each calling thread keeps what it works in.
-AttentionOutput fused_attention(const AttentionConfig& config, const AttentionInput& input);
+AttentionOutput fused_attention(const AttentionConfig& config, const AttentionInput& input,
+                                RowStatistics* statistics = nullptr);
 
 // What a layer runs: fused_attention, and exact_attention if the observer wants a stage of size query_len x key_len
 // (raw_scores, scores, kernel_scores, weights). Shows what exact_attention shows.

@@ -10,9 +10,10 @@
 #include <hwy/highway.h>
 
 #include "clearhead/kernels/merge-inl.h"
+#include "clearhead/kernels/row_evidence-inl.h"
+#include "clearhead/kernels/row_lanes-inl.h"
 #include "clearhead/kernels/softmax-inl.h"
 #include "clearhead/kernels/tile-inl.h"
-#include "clearhead/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace clearhead::kernels {
@@ -90,33 +91,10 @@ HWY_INLINE void edit_row(const AttentionRows& a, const KeyTile& tile, size_t row
   a.edit.apply(a.edit.context, row, tile.first + own.begin, {scores + own.begin, own.end - own.begin});
 }
 
-// Virtual lanes of 16 rows, folded 8, 4, 2, 1 for all rows together.
-class RowLanes {
- public:
-  void set(size_t row, size_t r, FloatVec v) { hn::Store(v, FloatTag(), lanes_[row] + r * kLanes); }
-
-  template <class Combine>
-  void fold(const Combine& combine, float* results) {
-    alignas(64) float columns[kVirtualLanes][kVirtualLanes];  // [lane, row]
-    for (size_t lane = 0; lane < kVirtualLanes; lane += 4) {
-      transpose_4_by_16(&lanes_[0][lane], kVirtualLanes, columns[lane]);
-    }
-    for (size_t first = 0; first < kVirtualLanes; first += kLanes) {
-      FloatVec lanes[kVirtualLanes];
-      for (size_t i = 0; i < kVirtualLanes; ++i) lanes[i] = hn::Load(FloatTag(), columns[i] + first);
-      for (size_t width = kVirtualLanes / 2; width > 0; width /= 2) {
-        for (size_t i = 0; i < width; ++i) lanes[i] = combine(lanes[i], lanes[i + width]);
-      }
-      hn::Store(lanes[0], FloatTag(), results + first);
-    }
-  }
-
- private:
-  alignas(64) float lanes_[kVirtualLanes][kVirtualLanes] = {};  // [row, lane]
-};
-
 // exponentials_of_tile for at most 16 rows at once; count is a multiple of 16.
-HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, RowSummary* summaries) {
+template <class Evidence>
+HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, RowSummary* summaries,
+                                     Evidence evidence) {
   const FloatTag tag;
   RowLanes lanes;
   alignas(64) float largest[kVirtualLanes], references[kVirtualLanes], sums[kVirtualLanes];
@@ -139,17 +117,21 @@ HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, R
   for (size_t row = 0; row < rows; ++row) {
     const FloatVec reference = hn::Set(tag, references[row]);
     VirtualLanes sum;
+    evidence.begin_row(row, scores + row * kScoreStride, count, largest[row]);
     for (size_t i = 0; i < count; i += kVirtualLanes) {
       for (size_t r = 0; r < kRegisters; ++r) {
         float* place = scores + row * kScoreStride + i + r * kLanes;
-        const FloatVec power = exp2_below_127(tag, hn::Sub(hn::LoadU(tag, place), reference));
+        const FloatVec shifted = hn::Sub(hn::LoadU(tag, place), reference), power = exp2_below_127(tag, shifted);
         hn::StoreU(power, tag, place);
         sum.add(r, power);
+        evidence.add(i, r, shifted, power);
       }
     }
     for (size_t r = 0; r < kRegisters; ++r) lanes.set(row, r, sum.lanes(r));
+    evidence.end_row(row);
   }
   lanes.fold([](FloatVec a, FloatVec b) HWY_ATTR { return hn::Add(a, b); }, sums);
+  evidence.end(scores, kScoreStride, rows, count);
   for (size_t row = 0; row < rows; ++row) {
     summaries[row] = sums[row] == 0 ? RowSummary{kNoReference, 0.0f} : RowSummary{references[row], sums[row]};
     if (sums[row] == sums[row]) continue;
@@ -178,25 +160,39 @@ HWY_INLINE void weigh_carefully(const AttentionRows& a, const KeyTile& tile, siz
   }
 }
 
-// Scores and exponentials of at most 16 rows, and, where some value is not finite, their outputs.
+// Where results of a tile go, row by row.
+struct Found {
+  RowSummary* summaries;
+  RowEvidence* evidence;
+};
+
+// Exponentials of at most 16 rows, and, where some value is not finite, their outputs.
+template <bool kKept>
 HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range,
-                             RowSummary* summaries, float* output) {
+                             const Found& found, float* output) {
   bool visible[kVirtualLanes][kTileKeys];
   const size_t begin = range.first_panel() * kPanelWidth, end = range.end_panel() * kPanelWidth;
   for (size_t i = 0; i < rows; ++i) edit_row(a, tile, row + i, range);
   for (size_t i = 0; !tile.finite && i < rows; ++i) {
-    const float* scores = a.scores + (row + i) * kScoreStride;
+    const float* row_scores = a.scores + (row + i) * kScoreStride;
     for (size_t key = 0; key < tile.count; ++key) {
-      visible[i][key] = key >= range.begin && key < range.end && !(scores[key] == -kInfinity);
+      visible[i][key] = key >= range.begin && key < range.end && !(row_scores[key] == -kInfinity);
     }
   }
-  exponentials_of_rows(a.scores + row * kScoreStride + begin, rows, end - begin, summaries);
+  float* scores = a.scores + row * kScoreStride + begin;
+  if constexpr (kKept) {
+    const KeptEvidence evidence(a.evidence, row, tile.first + begin, found.evidence);
+    exponentials_of_rows(scores, rows, end - begin, found.summaries, evidence);
+  } else {
+    exponentials_of_rows(scores, rows, end - begin, found.summaries, NoEvidence());
+  }
   const size_t room = panel_count(a.value_dim) * kPanelWidth;
   for (size_t i = 0; !tile.finite && i < rows; ++i) {
     weigh_carefully(a, tile, row + i, visible[i], output + i * room);
   }
 }
 
+template <bool kKept>
 HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t row, size_t end, TileRange range) {
   const size_t room = panel_count(a.value_dim) * kPanelWidth;
   score(a, tile, row, end - row, range);
@@ -204,14 +200,20 @@ HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t
   const bool first = std::all_of(a.summaries + row, a.summaries + end,
                                  [](const RowSummary& one) { return one.reference == kNoReference; });
   float* output = (first ? a.output : a.tile_output) + row * room;
-  RowSummary found[kMostRows];
-  RowSummary* summaries = first ? a.summaries + row : found;
+  RowSummary summaries[kMostRows];
+  RowEvidence evidence[kKept ? kMostRows : 1];
+  const Found found =
+      first ? Found{a.summaries + row, kKept ? a.evidence.rows + row : nullptr} : Found{summaries, evidence};
   for (size_t i = row; i < end; i += kVirtualLanes) {
-    exponentials(a, tile, i, std::min(kVirtualLanes, end - i), range, summaries + (i - row), output + (i - row) * room);
+    const size_t at = i - row;
+    exponentials<kKept>(a, tile, i, std::min(kVirtualLanes, end - i), range,
+                        {found.summaries + at, kKept ? found.evidence + at : nullptr}, output + at * room);
   }
   if (tile.finite) weigh(a, tile, row, end - row, range, output);
   for (size_t i = row; i < end && !first; ++i) {
-    merge_inline(a.summaries[i], a.output + i * room, found[i - row], output + (i - row) * room, room);
+    const RowSummary& summary = summaries[i - row];
+    if constexpr (kKept) merge_evidence(a.evidence.rows[i], a.summaries[i], evidence[i - row], summary);
+    merge_inline(a.summaries[i], a.output + i * room, summary, output + (i - row) * room, room);
   }
 }
 
@@ -228,7 +230,8 @@ HWY_INLINE void scale_query(const AttentionRows& a) {
   }
 }
 
-void attend(const AttentionRows& a, std::span<const KeyTile> tiles) {
+template <bool kKept>
+void attend_tiles(const AttentionRows& a, std::span<const KeyTile> tiles) {
   scale_query(a);
   std::fill_n(a.summaries, a.rows, RowSummary{kNoReference, 0.0f});
   for (const KeyTile& tile : tiles) {
@@ -239,10 +242,14 @@ void attend(const AttentionRows& a, std::span<const KeyTile> tiles) {
         next = std::min(a.rows, end + kGroupRows);
         if (!(range_of_rows(a, tile, end, next) == range)) break;
       }
-      if (!range.empty()) attend_group(a, tile, row, end, range);
+      if (!range.empty()) attend_group<kKept>(a, tile, row, end, range);
       row = end;
     }
   }
+}
+
+void attend(const AttentionRows& a, std::span<const KeyTile> tiles) {
+  a.evidence.rows == nullptr ? attend_tiles<false>(a, tiles) : attend_tiles<true>(a, tiles);
 }
 
 void finish_rows(const AttentionRows& a, float* destination, size_t stride) {

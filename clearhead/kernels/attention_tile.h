@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "clearhead/kernels/row_evidence.h"
 #include "clearhead/kernels/softmax.h"
 
 namespace clearhead::kernels {
@@ -52,6 +53,7 @@ struct AttentionRows {
   float* tile_output;     // [rows, value_dim up to a multiple of 16], to work in
   RowSummary* summaries;  // [rows]: what each row has seen so far
   float* output;          // [rows, value_dim up to a multiple of 16]: sums of exponentials times values so far
+  EvidenceOfRows evidence;
 };
 
 // Attends to these tiles from left to right and merges them into the rows' summaries and outputs:
