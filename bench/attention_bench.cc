@@ -45,6 +45,20 @@ std::vector<float> normal_values(size_t count, unsigned seed) {
   return values;
 }
 
+// The best of many runs.
+template <class Run>
+double best_seconds(const Run& run) {
+  double best = 1e9, spent = 0;
+  for (size_t runs = 0; runs < 5 || (spent < 0.5 && runs < 2000); ++runs) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    best = std::min(best, seconds);
+    spent += seconds;
+  }
+  return best;
+}
+
 // Runs one case; prints its best time.
 bool run(const Case& c, const std::string& target, double peak) {
   attention::AttentionConfig config;
@@ -64,17 +78,15 @@ bool run(const Case& c, const std::string& target, double peak) {
     fmt::print("{:8} {:22} wrong answer\n", target, c.name);
     return false;
   }
-  double best = 1e9, spent = 0;
-  for (size_t runs = 0; runs < 5 || (spent < 0.5 && runs < 2000); ++runs) {
-    const auto start = std::chrono::steady_clock::now();
-    fused.run(config, input, {output, reference, sum});
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    best = std::min(best, seconds);
-    spent += seconds;
-  }
+  const attention::AttentionSpans spans{output, reference, sum};
+  attention::RowStatistics statistics;
+  statistics.groups = {{.distance = 0}, {.distance = -1}, {.distance = 1}};
+  const double plain = best_seconds([&] { fused.run(config, input, spans); });
+  const double watched = best_seconds([&] { fused.run(config, input, spans, &statistics); });
   const double operations = 4.0 * double(queries) * double(c.key_len * c.head_dim) * (c.causal ? 0.5 : 1.0);
-  fmt::print("{:8} {:22} {:10.1f} us {:8.1f} GFLOP/s {:6.1f} % of peak\n", target, c.name, best * 1e6,
-             operations / best / 1e9, operations / best / 1e7 / peak);
+  fmt::print("{:8} {:22} {:10.1f} us {:8.1f} GFLOP/s {:6.1f} % of peak; with row statistics {:+5.1f} % time\n", target,
+             c.name, plain * 1e6, operations / plain / 1e9, operations / plain / 1e7 / peak,
+             100 * (watched / plain - 1));
   return true;
 }
 

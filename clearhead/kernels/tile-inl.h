@@ -20,7 +20,7 @@ namespace clearhead::kernels {
 namespace HWY_NAMESPACE {
 
 // Accumulators of kRows x kPanels outputs of 16 stay in registers over the whole depth.
-template <size_t kRows, size_t kPanels>
+template <size_t kRows, size_t kPanels, bool kAccumulate>
 HWY_INLINE void tile(const TileProduct& t, size_t row, size_t panel) {
   constexpr size_t kVectors = kPanels * kRegisters;
   const FloatTag tag;
@@ -30,9 +30,13 @@ HWY_INLINE void tile(const TileProduct& t, size_t row, size_t panel) {
   const size_t left_stride = t.left_stride, panel_stride = t.panel_stride;
 
   FloatVec sums[kRows][kVectors];
-  for (size_t i = 0; i < kRows; ++i) {
-    for (size_t v = 0; v < kVectors; ++v) {
-      sums[i][v] = t.accumulate ? hn::LoadU(tag, output + i * t.output_stride + v * kLanes) : hn::Zero(tag);
+  if constexpr (kAccumulate) {
+    for (size_t i = 0; i < kRows; ++i) {
+      for (size_t v = 0; v < kVectors; ++v) sums[i][v] = hn::LoadU(tag, output + i * t.output_stride + v * kLanes);
+    }
+  } else {
+    for (size_t i = 0; i < kRows; ++i) {
+      for (size_t v = 0; v < kVectors; ++v) sums[i][v] = hn::Zero(tag);
     }
   }
   for (size_t k = 0; k < t.depth; ++k) {
@@ -73,13 +77,13 @@ constexpr size_t next_rows(size_t rest, size_t most) {
 }
 
 // All rows of kPanels panels.
-template <size_t kPanels>
+template <size_t kPanels, bool kAccumulate>
 HWY_INLINE void tiles_of_panels(const TileProduct& t, size_t panel) {
   constexpr size_t kMost = most_rows<kPanels>();
   for (size_t row = 0; row < t.rows;) {
     const size_t rows = next_rows(t.rows - row, kMost);
     [&]<size_t... kRows>(std::index_sequence<kRows...>) HWY_ATTR {
-      ((rows == kRows + 1 ? tile<kRows + 1, kPanels>(t, row, panel) : void()), ...);
+      ((rows == kRows + 1 ? tile<kRows + 1, kPanels, kAccumulate>(t, row, panel) : void()), ...);
     }(std::make_index_sequence<kMost>());
     row += rows;
   }
@@ -91,16 +95,21 @@ HWY_INLINE size_t preferred_panels(size_t rows) {
   return rows <= most_rows<2>() ? 2 : 1;
 }
 
-HWY_INLINE void tile_product_inline(const TileProduct& t) {
+template <bool kAccumulate>
+HWY_INLINE void tiles_of_product(const TileProduct& t) {
   const size_t preferred = preferred_panels(t.rows);
   size_t panel = 0;
   if constexpr (most_rows<4>() > 0) {
-    for (; preferred == 4 && panel + 4 <= t.num_panels; panel += 4) tiles_of_panels<4>(t, panel);
+    for (; preferred == 4 && panel + 4 <= t.num_panels; panel += 4) tiles_of_panels<4, kAccumulate>(t, panel);
   }
   if constexpr (most_rows<2>() > 0) {
-    for (; preferred >= 2 && panel + 2 <= t.num_panels; panel += 2) tiles_of_panels<2>(t, panel);
+    for (; preferred >= 2 && panel + 2 <= t.num_panels; panel += 2) tiles_of_panels<2, kAccumulate>(t, panel);
   }
-  for (; panel < t.num_panels; ++panel) tiles_of_panels<1>(t, panel);
+  for (; panel < t.num_panels; ++panel) tiles_of_panels<1, kAccumulate>(t, panel);
+}
+
+HWY_INLINE void tile_product_inline(const TileProduct& t) {
+  t.accumulate ? tiles_of_product<true>(t) : tiles_of_product<false>(t);
 }
 
 }  // namespace HWY_NAMESPACE
