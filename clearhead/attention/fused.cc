@@ -247,11 +247,10 @@ class Run {
                    config_.sinks[rows.first_head]);
       }
       kernels::finish_rows(work, output_row(rows, 0).data(), config_.num_heads * config_.value_dim);
-      for (size_t row = 0; row < rows.rows; ++row) {
-        write_summary(rows, row, work.summaries[row]);
-        if (statistics_ == nullptr) continue;
-        statistics_->set(index_of(rows, row), own.evidence[row], own.keys_summaries[row], work.summaries[row]);
-      }
+      for (size_t row = 0; row < rows.rows; ++row) write_summary(rows, row, work.summaries[row]);
+      if (statistics_ == nullptr) continue;
+      statistics_->set(index_of(rows, 0), std::span(own.evidence).first(rows.rows),
+                       std::span(own.keys_summaries).first(rows.rows), std::span(own.summaries).first(rows.rows));
     }
   }
 

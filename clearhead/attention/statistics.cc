@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "clearhead/attention/merge.h"
 #include "clearhead/base/error.h"
+#include "clearhead/kernels/attention_tile.h"
 #include "clearhead/kernels/elementary.h"
 
 namespace clearhead::attention {
@@ -25,27 +26,33 @@ void RowStatistics::resize(size_t rows) {
   group_mass.assign(rows * groups.size(), 0.0f);
 }
 
-void RowStatistics::set(size_t row, const kernels::RowEvidence& evidence, const kernels::RowSummary& keys,
-                        const kernels::RowSummary& summary) {
-  if (!has_seen(summary)) return;
-  const std::span<float> masses = std::span(group_mass).subspan(row * groups.size(), groups.size());
-  if (std::isnan(summary.sum)) {
-    constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-    entropy[row] = mean_distance[row] = strongest_weight[row] = kNaN;
-    for (float& mass : masses) mass = kNaN;
-    return;
+void RowStatistics::set(size_t first_row, std::span<const kernels::RowEvidence> evidence,
+                        std::span<const kernels::RowSummary> keys, std::span<const kernels::RowSummary> summaries) {
+  const size_t rows = evidence.size();
+  std::array<float, kernels::kMostRows> logs, largest;
+  for (size_t i = 0; i < rows; ++i) {
+    logs[i] = summaries[i].sum;
+    largest[i] = evidence[i].largest - summaries[i].reference;
   }
-  // A sink may have raised the reference: everything moves by a power of two.
-  const float raised = summary.reference - keys.reference, factor = raised > 126 ? 0.0f : std::exp2(-raised);
-  const float keys_sum = keys.sum * factor, score_sum = (evidence.score_sum - keys.sum * raised) * factor;
-  float log_sum = summary.sum, largest = evidence.largest;
-  kernels::log2({&log_sum, 1}, {&log_sum, 1});
-  const float bits = (keys_sum * log_sum - score_sum) / summary.sum;
-  entropy[row] = std::max(0.0f, bits * std::numbers::ln2_v<float>);
-  mean_distance[row] = evidence.distance_sum * factor / summary.sum;
-  kernels::weights_of_scores({&largest, 1}, {}, summary, {&strongest_weight[row], 1});
-  strongest_key[row] = evidence.key;
-  for (size_t g = 0; g < masses.size(); ++g) masses[g] = evidence.masses[g] * factor / summary.sum;
+  kernels::log2(std::span(logs).first(rows), std::span(logs).first(rows));
+  kernels::exp2(std::span(largest).first(rows), std::span(largest).first(rows));
+  for (size_t i = 0; i < rows; ++i) {
+    if (!has_seen(summaries[i])) continue;
+    // A sink may have raised the reference: everything moves by a power of two.
+    const float raised = summaries[i].reference - keys[i].reference, factor = raised > 126 ? 0.0f : std::exp2(-raised);
+    const kernels::RowEvidence& one = evidence[i];
+    const float bits = (keys[i].sum * logs[i] - (one.score_sum - keys[i].sum * raised)) * factor / summaries[i].sum;
+    const float nats = bits * std::numbers::ln2_v<float>;
+    const size_t row = first_row + i;
+    entropy[row] = nats < 0 ? 0.0f : nats;
+    mean_distance[row] = one.distance_sum * factor / summaries[i].sum;
+    strongest_weight[row] = largest[i] / summaries[i].sum;
+    strongest_key[row] = one.key;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      group_mass[row * groups.size() + g] = one.masses[g] * factor / summaries[i].sum;
+    }
+    if (std::isnan(summaries[i].sum)) entropy[row] = mean_distance[row] = strongest_weight[row] = summaries[i].sum;
+  }
 }
 
 }  // namespace clearhead::attention

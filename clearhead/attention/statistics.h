@@ -24,9 +24,10 @@ struct RowStatistics {
   // Room for rows, all zero. Throws: Error (usage) for too many groups.
   void resize(size_t rows);
 
-  // Turns the evidence of a row into its statistics. keys is its summary before any sink, summary after it.
-  void set(size_t row, const kernels::RowEvidence& evidence, const kernels::RowSummary& keys,
-           const kernels::RowSummary& summary);
+  // Turns the evidence of rows that stand one after another into their statistics, at most kernels::kMostRows. keys
+  // are their summaries before any sink, summaries those after it.
+  void set(size_t first_row, std::span<const kernels::RowEvidence> evidence, std::span<const kernels::RowSummary> keys,
+           std::span<const kernels::RowSummary> summaries);
 };
 
 }  // namespace clearhead::attention
