@@ -76,6 +76,16 @@ double silu(double x) { return x / (1 + std::exp(-x)); }
 
 double relu(double x) { return x < 0 ? 0 : x; }
 
+void rotate(std::span<double> head, std::span<const double> cosines, std::span<const double> sines, bool interleaved) {
+  for (size_t i = 0; i < cosines.size(); ++i) {
+    double& first = head[interleaved ? 2 * i : i];
+    double& second = head[interleaved ? 2 * i + 1 : i + cosines.size()];
+    const double a = first, b = second;
+    first = a * cosines[i] - b * sines[i];
+    second = a * sines[i] + b * cosines[i];
+  }
+}
+
 void attention_scores(std::span<const double> query, std::span<const double> keys, double scale,
                       std::span<double> scores) {
   for (size_t j = 0; j < scores.size(); ++j) {

@@ -37,6 +37,10 @@ double silu(double x);
 // max(x, 0); NaN stays NaN.
 double relu(double x);
 
+// The rotation of rotary.h, by pairs (i, i + count) or interleaved (2 i, 2 i + 1), in place.
+// Shapes: head [at least 2 count]; cosines, sines [count].
+void rotate(std::span<double> head, std::span<const double> cosines, std::span<const double> sines, bool interleaved);
+
 // Scores of one query with all keys: s_j = scale q . k_j.
 // Shapes: query [head_dim], keys [key_len, head_dim], scores [key_len]. Units: natural.
 void attention_scores(std::span<const double> query, std::span<const double> keys, double scale,

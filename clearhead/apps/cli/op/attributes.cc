@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -102,12 +101,10 @@ std::optional<size_t> Attributes::count(const std::string& name) {
   return static_cast<size_t>(*value);
 }
 
-void Attributes::check_all_known(std::span<const std::string_view> planned) const {
+void Attributes::check_all_known() const {
   for (const auto& [name, value] : values_) {
     if (asked_.contains(name)) continue;
-    const bool later = std::find(planned.begin(), planned.end(), name) != planned.end();
-    base::refuse(where_, fmt::format("an attribute of {}", fmt::join(asked_, ", ")), base::quoted(name),
-                 later ? "it comes with the fused kernel" : "");
+    base::refuse(where_, fmt::format("an attribute of {}", fmt::join(asked_, ", ")), base::quoted(name));
   }
 }
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -28,8 +27,8 @@ class Attributes {
   // A count of at least 1.
   std::optional<size_t> count(const std::string& name);
 
-  // Throws: Error (usage) for an attribute that was not asked for, saying so if it is one of planned.
-  void check_all_known(std::span<const std::string_view> planned) const;
+  // Throws: Error (usage) for an attribute that was not asked for.
+  void check_all_known() const;
 
  private:
   // monostate stands for a value that no attribute has (null, list, object).

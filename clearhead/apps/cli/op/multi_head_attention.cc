@@ -35,7 +35,7 @@ Settings read_settings(Attributes& attributes) {
   settings.causal = attributes.flag("is_causal").value_or(false);
   settings.average = attributes.flag("average_attn_weights").value_or(false);
   const std::string split = attributes.text("split").value_or("projection");
-  attributes.check_all_known({});
+  attributes.check_all_known();
   if (!num_heads) base::refuse(kWhere, "an attribute num_heads", "none");
   settings.num_heads = *num_heads;
   if (split == "input") {
@@ -185,7 +185,7 @@ Outputs multi_head_attention_operator(const OpRequest& request, Inputs& inputs, 
   const DType real = real_of(query.dtype());
   Problem problem = read_problem(inputs, settings, rank, real);
   read_masks(inputs, settings, batched, problem);
-  inputs.check_all_known({});
+  inputs.check_all_known();
   Outputs outputs(std::string(kWhere), request.outputs, kOutputs, kOutputs);
 
   const bool weights = outputs.wants("attn_output_weights");

@@ -18,6 +18,7 @@ struct Operator {
 constexpr Operator kOperators[] = {
     {"attention", attention_operator},
     {"multi_head_attention", multi_head_attention_operator},
+    {"rotary_embedding", rotary_embedding_operator},
     {"softmax", softmax_operator},
 };
 

@@ -9,7 +9,7 @@ namespace clearhead::apps {
 
 // One operator on the tensors of one safetensors file.
 struct OpRequest {
-  std::string name;                  // attention, multi_head_attention, softmax
+  std::string name;                  // attention, multi_head_attention, rotary_embedding, softmax
   std::filesystem::path input;       // tensors by the operator's own names
   std::filesystem::path output;      // appears whole or not at all
   std::string attributes = "{}";     // one JSON object

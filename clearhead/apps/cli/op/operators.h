@@ -9,8 +9,10 @@
 
 namespace clearhead::apps {
 
-// The ONNX operator Attention of opset 23 to 25, as far as it has no cache, no soft cap and no window: inputs Q, K, V,
-// attn_mask (true = may attend); outputs Y, row_reference, row_sum, qk_matmul_output.
+// The ONNX operator Attention of opset 23 to 25: inputs Q, K, V, attn_mask (true = may attend), past_key, past_value,
+// nonpad_kv_seqlen; outputs Y, row_reference, row_sum, present_key, present_value, qk_matmul_output. The softmax is
+// computed in float whatever softmax_precision says, or in double if it says so. Differences on purpose: a mask value
+// of -1e30 or below forbids its key, and what stands at a key that may not be seen touches nothing, NaN included.
 // Source: the ONNX operator schemas.
 Outputs attention_operator(const OpRequest& request, Inputs& inputs, Attributes& attributes);
 
@@ -18,6 +20,11 @@ Outputs attention_operator(const OpRequest& request, Inputs& inputs, Attributes&
 // not attend); outputs attn_output, attn_output_weights.
 // Source: the documentation of torch.nn.MultiheadAttention.
 Outputs multi_head_attention_operator(const OpRequest& request, Inputs& inputs, Attributes& attributes);
+
+// The ONNX operator RotaryEmbedding of opset 23: inputs X, cos_cache, sin_cache, position_ids; attributes interleaved,
+// num_heads, rotary_embedding_dim; output Y.
+// Source: the ONNX operator schemas.
+Outputs rotary_embedding_operator(const OpRequest& request, Inputs& inputs, Attributes& attributes);
 
 // The ONNX operator Softmax of opset 13: input, attribute axis (default -1), output. A line of -infinity alone gives
 // zeros, as a row of attention that sees nothing does.

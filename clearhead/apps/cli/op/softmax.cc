@@ -33,9 +33,9 @@ void softmax_line(double* line, size_t count, size_t stride) {
 Outputs softmax_operator(const OpRequest& request, Inputs& inputs, Attributes& attributes) {
   const std::string where = "op softmax";
   const int64_t asked = attributes.integer("axis").value_or(-1);
-  attributes.check_all_known({});
+  attributes.check_all_known();
   const tensor::TensorView input = inputs.required_floating("input");
-  inputs.check_all_known({});
+  inputs.check_all_known();
   const std::array<std::string_view, 1> names = {"output"};
   Outputs outputs(where, request.outputs, names, names);
 

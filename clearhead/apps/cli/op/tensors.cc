@@ -12,8 +12,6 @@
 namespace clearhead::apps {
 namespace {
 
-constexpr std::string_view kLater = "it comes with the fused kernel";
-
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -46,11 +44,21 @@ std::optional<tensor::TensorView> Inputs::find_floating(const std::string& name)
   return found;
 }
 
-void Inputs::check_all_known(std::span<const std::string_view> planned) const {
+std::optional<std::vector<int64_t>> Inputs::find_counts(const std::string& name, size_t batch) {
+  const std::optional<tensor::TensorView> found = find(name);
+  if (!found) return std::nullopt;
+  if (found->dtype() != tensor::DType::i64) {
+    base::refuse(where_, fmt::format("{} of type I64", name), std::string(tensor::name_of(found->dtype())));
+  }
+  check_shape(name, *found, {batch}, "[batch]");
+  const tensor::Tensor counts = tensor::clone(*found);
+  return std::vector<int64_t>(counts.as<int64_t>().begin(), counts.as<int64_t>().end());
+}
+
+void Inputs::check_all_known() const {
   for (const format::TensorEntry& entry : file_.entries()) {
     if (asked_.contains(entry.name)) continue;
-    base::refuse(where_, fmt::format("an input of {}", fmt::join(asked_, ", ")), base::quoted(entry.name),
-                 contains(planned, entry.name) ? kLater : "");
+    base::refuse(where_, fmt::format("an input of {}", fmt::join(asked_, ", ")), base::quoted(entry.name));
   }
 }
 
@@ -64,13 +72,11 @@ void Inputs::refuse_shape(std::string_view name, const tensor::TensorView& view,
 }
 
 Outputs::Outputs(const std::string& where, const std::vector<std::string>& wanted,
-                 std::span<const std::string_view> names, std::span<const std::string_view> defaults,
-                 std::span<const std::string_view> planned)
+                 std::span<const std::string_view> names, std::span<const std::string_view> defaults)
     : wanted_(wanted) {
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!contains(names, wanted[i])) {
-      base::refuse(where, fmt::format("an output of {}", fmt::join(names, ", ")), base::quoted(wanted[i]),
-                   contains(planned, wanted[i]) ? kLater : "");
+      base::refuse(where, fmt::format("an output of {}", fmt::join(names, ", ")), base::quoted(wanted[i]));
     }
     if (std::find(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(i), wanted[i]) !=
         wanted.begin() + static_cast<std::ptrdiff_t>(i)) {
@@ -102,6 +108,19 @@ tensor::DType real_of(tensor::DType first) {
 
 tensor::Tensor from_doubles(std::span<const double> values, tensor::Shape shape) {
   return tensor::clone({tensor::DType::f64, std::move(shape), std::as_bytes(values)});
+}
+
+tensor::Tensor join_positions(const tensor::Tensor& a, const tensor::Tensor& b) {
+  tensor::Tensor joined(b.dtype(), {b.shape()[0], a.shape()[1] + b.shape()[1], b.shape()[2], b.shape()[3]});
+  const size_t batch = b.shape()[0];
+  auto to = joined.bytes().begin();
+  for (size_t row = 0; row < batch; ++row) {
+    for (const tensor::Tensor* part : {&a, &b}) {
+      const size_t size = part->bytes().size() / batch;
+      to = std::ranges::copy(part->bytes().subspan(row * size, size), to).out;
+    }
+  }
+  return joined;
 }
 
 tensor::Tensor swap_middle_axes(const tensor::Tensor& values) {

@@ -24,12 +24,14 @@ class Inputs {
   tensor::TensorView required(const std::string& name);
   // A floating tensor.
   tensor::TensorView required_floating(const std::string& name);
+  // Whole numbers, one for each row of the batch.
+  std::optional<std::vector<int64_t>> find_counts(const std::string& name, size_t batch);
   // Nothing if absent.
   std::optional<tensor::TensorView> find(const std::string& name);
   std::optional<tensor::TensorView> find_floating(const std::string& name);
 
-  // Throws: Error (usage) for a tensor of the file that was not asked for, saying so if it is one of planned.
-  void check_all_known(std::span<const std::string_view> planned) const;
+  // Throws: Error (usage) for a tensor of the file that was not asked for.
+  void check_all_known() const;
 
   // Throws: Error (usage) unless the tensor has this shape; meaning says it in words ("[batch, key, kdim]").
   void check_shape(std::string_view name, const tensor::TensorView& view, const tensor::Shape& shape,
@@ -49,9 +51,9 @@ class Inputs {
 class Outputs {
  public:
   // wanted: what the user named, or nothing for the defaults.
-  // Throws: Error (usage) for a name that is not among names (saying so if it is one of planned) or is given twice.
+  // Throws: Error (usage) for a name that is not among names or is given twice.
   Outputs(const std::string& where, const std::vector<std::string>& wanted, std::span<const std::string_view> names,
-          std::span<const std::string_view> defaults, std::span<const std::string_view> planned = {});
+          std::span<const std::string_view> defaults);
 
   bool wants(std::string_view name) const;
   // Keeps the tensor if it is wanted, converted to dtype.
@@ -72,6 +74,10 @@ tensor::DType real_of(tensor::DType first);
 
 // An F64 tensor of these numbers.
 tensor::Tensor from_doubles(std::span<const double> values, tensor::Shape shape);
+
+// Rows of a followed by rows of b along axis 1: [batch, a, ...] and [batch, b, ...] become [batch, a + b, ...].
+// Both of one type, with equal other axes.
+tensor::Tensor join_positions(const tensor::Tensor& a, const tensor::Tensor& b);
 
 // Axes 1 and 2 exchanged: [a, b, c, d] becomes [a, c, b, d]. F32 or F64.
 tensor::Tensor swap_middle_axes(const tensor::Tensor& values);
