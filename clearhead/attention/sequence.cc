@@ -11,10 +11,12 @@
 namespace clearhead::attention {
 namespace {
 
-// No length comes near this, and sums of three such do not overflow.
-constexpr int64_t kFar = int64_t{1} << 60;
+// No length or offset comes near the first, no position near the second, and sums of all of them do not overflow.
+constexpr int64_t kFar = int64_t{1} << 60, kEverything = int64_t{1} << 62;
 
-int64_t limited(size_t count) { return static_cast<int64_t>(std::min<size_t>(count, kFar)); }
+int64_t limited(size_t count, int64_t limit = kFar) {
+  return static_cast<int64_t>(std::min(count, static_cast<size_t>(limit)));
+}
 
 void check_inside(std::string_view what, size_t begin, size_t len, size_t whole) {
   if (begin <= whole && len <= whole - begin) return;
@@ -61,8 +63,8 @@ int64_t position_of(const AttentionConfig& config, const Sequence& sequence, siz
 KeyRange visible_keys(const AttentionConfig& config, const Sequence& sequence, size_t query) {
   const int64_t position = position_of(config, sequence, query), len = limited(sequence.key_len);
   int64_t begin = 0, end = len;
-  if (config.left_window) begin = position - limited(*config.left_window);
-  if (config.right_window) end = std::min(end, position + limited(*config.right_window) + 1);
+  if (config.left_window) begin = position - limited(*config.left_window, kEverything);
+  if (config.right_window) end = std::min(end, position + limited(*config.right_window, kEverything) + 1);
   if (config.causal != Causal::none) end = std::min(end, position + 1);
   end = std::clamp<int64_t>(end, 0, len);
   return {static_cast<size_t>(std::clamp<int64_t>(begin, 0, end)), static_cast<size_t>(end)};

@@ -28,15 +28,7 @@ Problem two_sequences(Causal causal = Causal::none) {
   return problem;
 }
 
-std::vector<float> all_bits(const attention::AttentionOutput& output) {
-  std::vector<float> all = floats(output.head_output);
-  for (const tensor::Tensor* rows : {&output.row_reference, &output.row_sum}) {
-    all.insert(all.end(), rows->as<float>().begin(), rows->as<float>().end());
-  }
-  return all;
-}
-
-std::vector<float> all_bits(const Everything& seen) {
+std::vector<float> stage_bits(const Everything& seen) {
   std::vector<float> all;
   for (Stage stage : {Stage::raw_scores, Stage::scores, Stage::kernel_scores, Stage::weights}) {
     all.insert(all.end(), seen.values(stage).begin(), seen.values(stage).end());
@@ -51,7 +43,7 @@ TEST(Bits, AreTheSameOnEveryTargetWithFusedMultiplyAdd) {
     if (!has_fused_multiply_add(name)) return;
     Everything seen;
     outputs.push_back(all_bits(problem.run(&seen)));
-    stages.push_back(all_bits(seen));
+    stages.push_back(stage_bits(seen));
     EXPECT_TRUE(same_bits(outputs.back(), outputs.front()));
     EXPECT_TRUE(same_bits(stages.back(), stages.front()));
   });

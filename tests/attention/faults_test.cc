@@ -21,16 +21,6 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kLowest = std::numeric_limits<float>::lowest();
 
-// One head of dimension 1 whose scores are all 0, so that every visible key weighs the same.
-Problem equal_scores(size_t query_len, std::vector<float> values) {
-  Problem problem({.query_len = query_len, .key_len = values.size()});
-  std::fill(problem.query.begin(), problem.query.end(), 0.0f);
-  problem.value = std::move(values);
-  return problem;
-}
-
-std::vector<float> run(const Problem& problem) { return floats(problem.run().head_output); }
-
 TEST(Faults, ARowThatSeesNothingIsZeroAndFlagged) {
   Problem problem = equal_scores(2, {5, 6, 7});
   problem.set_mask(std::vector<bool>{false, false, false, true, false, true}, {1, 1, 2, 3});
@@ -50,7 +40,7 @@ TEST(Faults, NaNBehindAMaskTouchesNothing) {
     problem.query[0] = 1;
     problem.key = {1, poison};
     problem.set_mask(std::vector<bool>{true, false}, {1, 1, 1, 2});
-    EXPECT_EQ(run(problem), std::vector<float>{3});
+    EXPECT_EQ(head_output(problem), std::vector<float>{3});
   }
 }
 
@@ -58,9 +48,9 @@ TEST(Faults, TwoLowestFloatsMaskAsOneDoes) {
   for (float forbidden : {kLowest, -kInfinity, -1e30f, kLowest + kLowest}) {
     Problem problem = equal_scores(1, {3, 4});
     problem.set_mask(std::vector<float>{forbidden, forbidden}, {1, 1, 1, 2});
-    EXPECT_EQ(run(problem), std::vector<float>{0});
+    EXPECT_EQ(head_output(problem), std::vector<float>{0});
     problem.set_mask(std::vector<float>{forbidden, 0}, {1, 1, 1, 2});
-    EXPECT_EQ(run(problem), std::vector<float>{4});
+    EXPECT_EQ(head_output(problem), std::vector<float>{4});
   }
 }
 
@@ -74,7 +64,7 @@ TEST(Faults, AWholeTileMayBeMaskedAnywhere) {
       visible[hidden * tile + j] = false;
     }
     problem.set_mask(visible, {1, 1, 1, 2 * tile});
-    EXPECT_EQ(run(problem), std::vector<float>{1.0f});
+    EXPECT_EQ(head_output(problem), std::vector<float>{1.0f});
   }
 }
 
@@ -82,9 +72,9 @@ TEST(Faults, NaNInAQueryMakesItsRowNaNAndNoOther) {
   for_each_target([](const std::string&) {
     for (size_t place : {0, 7, 8}) {
       Problem problem({.query_len = 3, .key_len = 9, .head_dim = 9, .value_dim = 9});
-      const std::vector<float> clean = run(problem);
+      const std::vector<float> clean = head_output(problem);
       problem.query[9 + place] = kNaN;
-      const std::vector<float> output = run(problem);
+      const std::vector<float> output = head_output(problem);
       for (size_t i = 0; i < 27; ++i) {
         if (i / 9 == 1) {
           EXPECT_EQ(std::bit_cast<uint32_t>(output[i]), 0x7fc00000u) << i;
@@ -113,13 +103,13 @@ TEST(Faults, NaNInAVisibleKeyIsNotSwallowed) {
 TEST(Faults, ATrueInABooleanMaskMeansMayAttend) {
   Problem problem = equal_scores(1, {1, 100});
   problem.set_mask(std::vector<bool>{true, false}, {1, 1, 1, 2});
-  EXPECT_EQ(run(problem), std::vector<float>{1});
+  EXPECT_EQ(head_output(problem), std::vector<float>{1});
 }
 
 TEST(Faults, APaddingMaskHidesKeysNotQueries) {
   Problem problem = equal_scores(3, {1, 2, 3});
   problem.set_mask(std::vector<bool>{true, true, false}, {1, 1, 1, 3});
-  EXPECT_EQ(run(problem), (std::vector<float>{1.5f, 1.5f, 1.5f}));
+  EXPECT_EQ(head_output(problem), (std::vector<float>{1.5f, 1.5f, 1.5f}));
 }
 
 TEST(Faults, AMaskOfAmbiguousShapeIsRefused) {
@@ -135,10 +125,10 @@ TEST(Faults, AMaskOfAmbiguousShapeIsRefused) {
 TEST(Faults, BothCausalAlignmentsGoByTheirNames) {
   Problem problem = equal_scores(2, {1, 2, 3, 4, 5});
   problem.config.causal = Causal::top_left;
-  EXPECT_EQ(run(problem), (std::vector<float>{1, 1.5f}));
+  EXPECT_EQ(head_output(problem), (std::vector<float>{1, 1.5f}));
   problem.config.causal = Causal::offset;
   problem.config.key_offset = 3;
-  EXPECT_EQ(run(problem), (std::vector<float>{2.5f, 3}));
+  EXPECT_EQ(head_output(problem), (std::vector<float>{2.5f, 3}));
 }
 
 TEST(Faults, WatchingKeepsTheCausalMask) {
@@ -146,7 +136,7 @@ TEST(Faults, WatchingKeepsTheCausalMask) {
   problem.config.causal = Causal::top_left;
   Everything seen;
   const auto watched = problem.run(&seen);
-  EXPECT_TRUE(same_bits(floats(watched.head_output), run(problem)));
+  EXPECT_TRUE(same_bits(floats(watched.head_output), head_output(problem)));
   for (size_t i = 0; i < 70; ++i) {
     for (size_t j = i + 1; j < 70; ++j) EXPECT_EQ(seen.values(Stage::weights)[i * 70 + j], 0.0f);
   }
@@ -155,7 +145,7 @@ TEST(Faults, WatchingKeepsTheCausalMask) {
 TEST(Faults, GroupedHeadsRepeatTheirKeysAndDoNotTileThem) {
   Problem problem({.key_len = 1, .num_heads = 4, .num_kv_heads = 2});
   problem.value = {10, 20};
-  EXPECT_EQ(run(problem), (std::vector<float>{10, 10, 20, 20}));
+  EXPECT_EQ(head_output(problem), (std::vector<float>{10, 10, 20, 20}));
 }
 
 TEST(Faults, TheScaleComesFromHeadDimAndIsAppliedOnce) {

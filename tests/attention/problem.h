@@ -91,9 +91,28 @@ inline std::vector<float> floats(const tensor::Tensor& values) {
   return {values.as<float>().begin(), values.as<float>().end()};
 }
 
+// Head output, row references and row sums, one behind the other.
+inline std::vector<float> all_bits(const attention::AttentionOutput& output) {
+  std::vector<float> all = floats(output.head_output);
+  for (const tensor::Tensor* rows : {&output.row_reference, &output.row_sum}) {
+    all.insert(all.end(), rows->as<float>().begin(), rows->as<float>().end());
+  }
+  return all;
+}
+
 inline bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
+
+// One head of dimension 1 whose scores are all 0, so that every visible key weighs the same.
+inline Problem equal_scores(size_t query_len, std::vector<float> values) {
+  Problem problem({.query_len = query_len, .key_len = values.size()});
+  std::fill(problem.query.begin(), problem.query.end(), 0.0f);
+  problem.value = std::move(values);
+  return problem;
+}
+
+inline std::vector<float> head_output(const Problem& problem) { return floats(problem.run().head_output); }
 
 // Largest absolute difference; NaN anywhere counts as infinitely far.
 template <class A, class B>
