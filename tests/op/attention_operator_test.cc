@@ -80,7 +80,7 @@ TEST(AttentionOperator, FillsUpAShortMaskFromOpset24OnAndBroadcastsBefore) {
   EXPECT_EQ(floats(OpRun()("attention", inputs, R"({"opset": 23})").at("Y")), std::vector<float>{3});
 }
 
-TEST(AttentionOperator, ShowsScoresInEveryModeThatNeedsNoSoftCap) {
+TEST(AttentionOperator, ShowsScoresInEveryMode) {
   Tensors inputs = equal_scores(1, {5, 7});
   inputs["Q"] = numbers({1, 1, 1, 1}, {2});
   inputs["K"] = numbers({1, 1, 2, 1}, {3, 4});
@@ -127,25 +127,134 @@ TEST(AttentionOperator, TakesEmptyTensors) {
   EXPECT_EQ(floats(OpRun()("attention", inputs).at("Y")), (std::vector<float>{0, 0}));
 }
 
-TEST(AttentionOperator, RefusesByNameWhatComesLater) {
-  const std::string known =
-      "usage: [op attention] expected an attribute of is_causal, kv_num_heads, opset, q_num_heads, "
-      "qk_matmul_output_mode, scale; found ";
-  for (const char* name : {"softcap", "softmax_precision", "left_window_size", "right_window_size"}) {
-    EXPECT_EQ(OpRun().error("attention", small(), std::string("{\"") + name + "\": 1}"),
-              known + "\"" + name + "\"; it comes with the fused kernel");
+TEST(AttentionOperator, PutsThePastBeforeTheNewKeys) {
+  Tensors inputs = equal_scores(2, {4, 5});
+  inputs["past_key"] = tensor::Tensor({1, 1, 3, 1});
+  inputs["past_value"] = numbers({1, 1, 3, 1}, {1, 2, 3});
+  const Tensors outputs = OpRun()("attention", inputs, R"({"is_causal": 1})");
+  EXPECT_EQ(floats(outputs.at("Y")), (std::vector<float>{2.5f, 3}));
+  EXPECT_EQ(floats(outputs.at("present_value")), (std::vector<float>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(outputs.at("present_key").shape(), Shape({1, 1, 5, 1}));
+  const Tensors last = OpRun()("attention", inputs, R"({"left_window_size": 1, "right_window_size": 0})");
+  EXPECT_EQ(floats(last.at("Y")), (std::vector<float>{3.5f, 4.5f}));
+}
+
+TEST(AttentionOperator, DecodesByPastWithTheBitsOfOneFullPass) {
+  const size_t len = 300, past = 280;
+  Tensors whole, step;
+  for (const auto& [name, heads, seed] : {std::tuple("Q", 4, 1), {"K", 2, 2}, {"V", 2, 3}}) {
+    whole[name] = hashed_tensor(static_cast<uint64_t>(seed), {1, static_cast<size_t>(heads), len, 8}, 2);
   }
-  EXPECT_EQ(OpRun().error("attention", small(), R"({"is_casual": 1})"), known + "\"is_casual\"");
-  for (const char* name : {"past_key", "past_value", "nonpad_kv_seqlen"}) {
-    Tensors inputs = small();
-    inputs[name] = tensor::Tensor({1});
-    EXPECT_EQ(OpRun().error("attention", inputs),
-              std::string("usage: [op attention] expected an input of K, Q, V, attn_mask; found \"") + name +
-                  "\"; it comes with the fused kernel");
+  const auto part = [&](const std::string& name, size_t first, size_t count) {
+    const tensor::Tensor& all = whole.at(name);
+    const size_t heads = all.shape()[1];
+    tensor::Tensor result({1, heads, count, 8});
+    for (size_t head = 0; head < heads; ++head) {
+      std::ranges::copy(all.as<float>().subspan((head * len + first) * 8, count * 8),
+                        result.as<float>().subspan(head * count * 8).begin());
+    }
+    return result;
+  };
+  for (const char* name : {"Q", "K", "V"}) step[name] = part(name, past, len - past);
+  step["past_key"] = part("K", 0, past);
+  step["past_value"] = part("V", 0, past);
+  const std::string attributes = R"({"is_causal": 1, "softcap": 3, "left_window_size": 270})";
+  whole["Y"] = tensor::clone(OpRun()("attention", whole, attributes).at("Y"));
+  const Tensors outputs = OpRun()("attention", step, attributes);
+  EXPECT_TRUE(tensor::same_bits(outputs.at("Y"), part("Y", past, len - past)));
+  EXPECT_TRUE(tensor::same_bits(outputs.at("present_key"), whole.at("K")));
+  EXPECT_TRUE(tensor::same_bits(outputs.at("present_value"), whole.at("V")));
+}
+
+TEST(AttentionOperator, LeavesOutWhatIsBehindTheValidLength) {
+  Tensors inputs = equal_scores(1, {1, 2, 6});
+  inputs["V"].as<float>()[2] = std::numeric_limits<float>::quiet_NaN();
+  inputs["K"].as<float>()[2] = std::numeric_limits<float>::quiet_NaN();
+  inputs["nonpad_kv_seqlen"] = tensor::Tensor(DType::i64, {1});
+  inputs["nonpad_kv_seqlen"].as<int64_t>()[0] = 2;
+  for (const char* attributes : {"{}", R"({"is_causal": 1})"}) {
+    EXPECT_EQ(floats(OpRun()("attention", inputs, attributes).at("Y")), std::vector<float>{1.5f});
   }
-  EXPECT_EQ(OpRun().error("attention", small(), "{}", {"present_key"}),
-            "usage: [op attention] expected an output of Y, row_reference, row_sum, qk_matmul_output; found "
-            "\"present_key\"; it comes with the fused kernel");
+  const auto scores = [&](const std::string& mode) {
+    return floats(OpRun()("attention", inputs, R"({"qk_matmul_output_mode": )" + mode + "}").at("qk_matmul_output"));
+  };
+  EXPECT_TRUE(std::isnan(scores("0")[2]));  // the product itself, whatever may be seen
+  EXPECT_EQ(scores("2"), (std::vector<float>{0, 0, -kInfinity}));
+  EXPECT_EQ(scores("3"), (std::vector<float>{0.5f, 0.5f, 0}));
+}
+
+TEST(AttentionOperator, CapsScoresBeforeTheMask) {
+  Tensors inputs = equal_scores(1, {5, 7});
+  inputs["Q"] = numbers({1, 1, 1, 1}, {2});
+  inputs["K"] = numbers({1, 1, 2, 1}, {3, 100});
+  inputs["attn_mask"] = numbers({1, 2}, {1, -kInfinity});
+  const auto shown = [&](const std::string& mode) {
+    return floats(OpRun()("attention", inputs, R"({"scale": 1, "softcap": 4, "qk_matmul_output_mode": )" + mode + "}")
+                      .at("qk_matmul_output"));
+  };
+  const float capped = static_cast<float>(4 * std::tanh(1.5));
+  EXPECT_EQ(shown("0"), (std::vector<float>{6, 200}));
+  EXPECT_EQ(shown("1"), (std::vector<float>{capped, 4}));
+  EXPECT_NEAR(shown("2")[0], capped + 1, 1e-6);
+  EXPECT_EQ(shown("2")[1], -kInfinity);
+  EXPECT_EQ(shown("3"), (std::vector<float>{1, 0}));
+}
+
+TEST(AttentionOperator, ComputesTheSoftmaxInDoubleIfAsked) {
+  Tensors inputs = small();
+  Tensors doubles;
+  for (const auto& [name, values] : inputs) doubles[name] = tensor::to_dtype(values, DType::f64);
+  const Tensors exact = OpRun()("attention", doubles, "{}"),
+                rounded = OpRun()("attention", inputs, R"({"softmax_precision": 11})");
+  EXPECT_EQ(rounded.at("Y").dtype(), DType::f32);
+  EXPECT_EQ(rounded.at("row_sum").dtype(), DType::f32);
+  EXPECT_TRUE(tensor::same_bits(rounded.at("Y"), tensor::to_dtype(exact.at("Y"), DType::f32)));
+  const Tensors plain = OpRun()("attention", inputs);
+  for (const char* type : {"1", "10", "16"}) {
+    EXPECT_TRUE(tensor::same_bits(
+        OpRun()("attention", inputs, std::string(R"({"softmax_precision": )") + type + "}").at("Y"), plain.at("Y")));
+  }
+}
+
+TEST(AttentionOperator, RefusesWhatTheOpsetDoesNotHave) {
+  const std::string prefix = "usage: [op attention] expected ";
+  for (const char* name : {"left_window_size", "right_window_size"}) {
+    EXPECT_EQ(OpRun().error("attention", small(), std::string("{\"opset\": 24, \"") + name + "\": 1}"),
+              prefix + "attribute " + name + " from opset 25 on; found opset 24");
+  }
+  Tensors inputs = small();
+  inputs["nonpad_kv_seqlen"] = tensor::Tensor(DType::i64, {2});
+  EXPECT_EQ(OpRun().error("attention", inputs, R"({"opset": 23})"),
+            prefix + "nonpad_kv_seqlen from opset 24 on; found opset 23");
+}
+
+TEST(AttentionOperator, ChecksThePastAndTheLengths) {
+  const std::string prefix = "usage: [op attention] expected ";
+  Tensors inputs = small();
+  inputs["past_key"] = tensor::Tensor({2, 2, 4, 8});
+  EXPECT_EQ(OpRun().error("attention", inputs), prefix + "past_key and past_value together; found only past_key");
+  inputs["past_value"] = tensor::Tensor({2, 2, 3, 6});
+  EXPECT_EQ(OpRun().error("attention", inputs),
+            prefix + "past_value of shape [batch, kv heads, past, value dim] = [2, 2, 4, 6]; found [2, 2, 3, 6]");
+  inputs["past_key"] = tensor::Tensor({2, 4, 8});
+  EXPECT_EQ(OpRun().error("attention", inputs), prefix + "past_key of shape [batch, heads, len, dim]; found [2, 4, 8]");
+  inputs["past_key"] = tensor::Tensor({2, 2, 3, 8});
+  inputs["nonpad_kv_seqlen"] = tensor::Tensor(DType::i64, {2});
+  EXPECT_EQ(OpRun().error("attention", inputs), prefix + "nonpad_kv_seqlen or past_key and past_value; found both");
+  inputs.erase("past_key");
+  inputs.erase("past_value");
+  EXPECT_EQ(OpRun().error("attention", inputs, "{}", {"present_key"}),
+            prefix + "no present_key or present_value beside nonpad_kv_seqlen; found both");
+  inputs["nonpad_kv_seqlen"].as<int64_t>()[1] = 6;
+  EXPECT_EQ(OpRun().error("attention", inputs),
+            prefix + "nonpad_kv_seqlen from 0 to 5, the length of K; found 6 in row 1");
+  inputs["nonpad_kv_seqlen"].as<int64_t>()[1] = -1;
+  EXPECT_EQ(OpRun().error("attention", inputs),
+            prefix + "nonpad_kv_seqlen from 0 to 5, the length of K; found -1 in row 1");
+  inputs["nonpad_kv_seqlen"] = tensor::Tensor(DType::i64, {3});
+  EXPECT_EQ(OpRun().error("attention", inputs), prefix + "nonpad_kv_seqlen of shape [batch] = [2]; found [3]");
+  inputs["nonpad_kv_seqlen"] = tensor::Tensor({2});
+  EXPECT_EQ(OpRun().error("attention", inputs), prefix + "nonpad_kv_seqlen of type I64; found F32");
 }
 
 TEST(AttentionOperator, ChecksEveryAttribute) {
@@ -160,6 +269,15 @@ TEST(AttentionOperator, ChecksEveryAttribute) {
             prefix + "kv_num_heads to be an integer; found null, a list or an object");
   EXPECT_EQ(error(R"({"qk_matmul_output_mode": 4})"), prefix + "qk_matmul_output_mode from 0 to 3; found 4");
   EXPECT_EQ(error(R"({"opset": 22})"), prefix + "opset from 23 to 25; found 22");
+  EXPECT_EQ(error(R"({"softcap": -1})"), prefix + "softcap to be 0 (none) or more; found -1");
+  EXPECT_EQ(error(R"({"left_window_size": -2})"),
+            prefix + "left_window_size to be -1 (all) or the number of keys; found -2");
+  EXPECT_EQ(error(R"({"softmax_precision": 7})"),
+            prefix + "softmax_precision of 1 (float), 10 (float16), 11 (double), 16 (bfloat16); found 7");
+  EXPECT_EQ(error(R"({"is_casual": 1})"),
+            "usage: [op attention] expected an attribute of is_causal, kv_num_heads, left_window_size, opset, "
+            "q_num_heads, qk_matmul_output_mode, right_window_size, scale, softcap, softmax_precision; found "
+            "\"is_casual\"");
   EXPECT_EQ(error(R"({"q_num_heads": 4, "kv_num_heads": 2})"),
             "usage: [op attention] expected no head counts beside 4D inputs, which have them; found attribute "
             "q_num_heads");
@@ -200,7 +318,11 @@ TEST(AttentionOperator, ChecksEveryInput) {
             prefix + "attn_mask of shape that broadcasts to [2, 4, 3, 5]; found [4, 5]");
   EXPECT_EQ(error("attn_mask", tensor::Tensor({1, 1, 1, 3, 5})),
             prefix + "attn_mask of shape that broadcasts to [2, 4, 3, 5]; found [1, 1, 1, 3, 5]");
-  EXPECT_EQ(error("extra", tensor::Tensor({1})), prefix + "an input of K, Q, V, attn_mask; found \"extra\"");
+  EXPECT_EQ(error("extra", tensor::Tensor({1})),
+            prefix + "an input of K, Q, V, attn_mask, nonpad_kv_seqlen, past_key, past_value; found \"extra\"");
+  EXPECT_EQ(
+      OpRun().error("attention", small(), "{}", {"Z"}),
+      prefix + "an output of Y, row_reference, row_sum, present_key, present_value, qk_matmul_output; found \"Z\"");
   Tensors inputs = small();
   inputs.erase("V");
   EXPECT_EQ(OpRun().error("attention", inputs), prefix + "an input V; found none of that name in the file");

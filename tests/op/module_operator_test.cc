@@ -237,9 +237,11 @@ TEST(SoftmaxOperator, RefusesByName) {
 }
 
 TEST(Operators, AreKnownByName) {
-  EXPECT_EQ(apps::operator_names(), (std::vector<std::string>{"attention", "multi_head_attention", "softmax"}));
+  EXPECT_EQ(apps::operator_names(),
+            (std::vector<std::string>{"attention", "multi_head_attention", "rotary_embedding", "softmax"}));
   EXPECT_EQ(OpRun().error("atention", {}),
-            "usage: [op] expected an operator of attention, multi_head_attention, softmax; found \"atention\"");
+            "usage: [op] expected an operator of attention, multi_head_attention, rotary_embedding, softmax; found "
+            "\"atention\"");
 }
 
 TEST(Operators, LeaveNoFileWhereTheInputCannotBeRead) {
