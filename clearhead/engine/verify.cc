@@ -196,7 +196,7 @@ VerifyReport verify_end_to_end(const model::Transformer& model, const Trace& tra
     if (capture::info(stage).place == Place::in_layer) store.leave_layers_before(layer);
     auto truth = recompute(inputs, stage, layer);
     if (truth && wanted && trace.tensor(stage, layer).elements() != 0) {
-      const Drift drift{stage, trace, store.find(Stage::kernel_scores, layer)};
+      const Drift drift{stage, trace, store.find(Stage::kernel_scores, layer), model.config().attention.sinks};
       report.stages.push_back(compare_drift(drift, layer, *truth));
     } else if (wanted) {
       report.stages.push_back(skipped(stage, layer));

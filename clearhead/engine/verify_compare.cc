@@ -71,15 +71,21 @@ Values cut_like(const tensor::Shape& found, Stage stage, const capture::TraceInf
                      : keep_heads(values, info.heads, info.num_heads, inner);
 }
 
-// The row's reference or sum, as found would be right, if the row's largest score may be off by drift.
-double settled(double found, Stage stage, std::span<const double> scores, double drift) {
-  const RowSummary row = summarise(scores);
+// One row of kernel scores, and how far the largest of them may be off.
+struct ScoreRow {
+  std::span<const double> scores;
+  double sink, drift;
+};
+
+// The row's reference or sum, as found would be right.
+double settled(double found, Stage stage, const ScoreRow& scores) {
+  const RowSummary row = summarise(scores.scores, scores.sink);
   if (!std::isfinite(row.reference) || !std::isfinite(row.sum)) {
     return stage == Stage::row_sum ? row.sum : row.reference;
   }
-  const double largest = *std::ranges::max_element(scores);
+  const double largest = std::max(std::ranges::max(scores.scores), scores.sink);
   double best = kInfinity;
-  for (double reference : {row.reference, std::ceil(largest - drift), std::ceil(largest + drift)}) {
+  for (double reference : {row.reference, std::ceil(largest - scores.drift), std::ceil(largest + scores.drift)}) {
     const double right = stage == Stage::row_sum ? row.sum * std::exp2(row.reference - reference) : reference;
     if (difference(found, right) < difference(found, best)) best = right;
   }
@@ -115,9 +121,10 @@ StageCheck compare_drift(const Drift& drift, size_t layer, const Bounded& truth)
     const size_t seq = info.tokens.size();
     const double off = kDriftShare * largest_of(*drift.kernel_scores);
     for (size_t i = 0; i < expected.values.size(); ++i) {
-      const size_t row = info.heads[i / seq] * seq + i % seq;
-      expected.values[i] = settled(static_cast<double>(values[i]), drift.stage,
-                                   std::span(*drift.kernel_scores).subspan(row * seq, seq), off);
+      const size_t head = info.heads[i / seq], row = head * seq + i % seq;
+      const ScoreRow scores{std::span(*drift.kernel_scores).subspan(row * seq, seq),
+                            HeadRows::sink_score(drift.sinks, head), off};
+      expected.values[i] = settled(static_cast<double>(values[i]), drift.stage, scores);
     }
   }
   expected.bounds.assign(expected.values.size(), kDriftShare * largest_of(truth.values) + kSmallest);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "clearhead/capture/trace.h"
@@ -19,6 +20,7 @@ struct Drift {
   capture::Stage stage;
   const capture::Trace& trace;
   const std::vector<double>* kernel_scores;  // of the layer: [num_heads, seq, seq]; null before the layers
+  std::span<const float> sinks;              // [num_heads], or empty
 };
 
 // The same for the stage's recorded heads of truth; 1e-4 of the largest value of the stage is allowed. Row references

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "clearhead/attention/sequence.h"
 #include "clearhead/kernels/reference.h"
@@ -31,37 +32,77 @@ size_t HeadRows::kv_index(size_t index) const {
   return static_cast<size_t>(found - kv_heads.begin());
 }
 
-Bounded scores(const HeadRows& rows, std::span<const double> query, std::span<const double> key, double factor,
-               bool masked) {
+double HeadRows::sink_score(std::span<const float> sinks, size_t head) {
+  return sinks.empty() ? kUnseen : static_cast<double>(sinks[head] * std::numbers::log2e_v<float>);
+}
+
+namespace {
+
+// Calls body(row, j, q, k) for every row of [heads, seq, seq] and key j, with the vectors that meet there.
+template <class Body>
+void for_each_pair(const HeadRows& rows, std::span<const double> query, std::span<const double> key, const Body& body) {
   const size_t seq = rows.seq, head_dim = rows.config.head_dim;
-  const attention::Sequence text{0, 0, seq, 0, seq, rows.config.key_offset};
-  Bounded result(rows.heads.size() * seq * seq);
   for_each_row(rows, head_dim, [&](size_t row) {
     const size_t head = row / seq, i = row % seq, kv_head = rows.kv_index(head);
-    const auto [begin, end] = masked ? attention::visible_keys(rows.config, text, i) : attention::KeyRange{0, seq};
     const auto q = query.subspan((i * rows.heads.size() + head) * head_dim, head_dim);
     for (size_t j = 0; j < seq; ++j) {
-      const size_t at = row * seq + j;
-      if (j < begin || j >= end) {
-        result.values[at] = kUnseen;
-        continue;
-      }
-      const auto k = key.subspan((j * rows.kv_heads.size() + kv_head) * head_dim, head_dim);
-      result.values[at] = factor * kernels::reference::dot(q, k);
-      result.bounds[at] = sum_bound(head_dim, std::abs(factor) * magnitude_of(q, k));
+      body(row, j, q, key.subspan((j * rows.kv_heads.size() + kv_head) * head_dim, head_dim));
+    }
+  });
+}
+
+}  // namespace
+
+Bounded raw_scores(const HeadRows& rows, std::span<const double> query, std::span<const double> key) {
+  Bounded result(rows.heads.size() * rows.seq * rows.seq);
+  for_each_pair(rows, query, key, [&](size_t row, size_t j, auto q, auto k) {
+    result.values[row * rows.seq + j] = kernels::reference::dot(q, k);
+    result.bounds[row * rows.seq + j] = sum_bound(q.size(), magnitude_of(q, k));
+  });
+  return result;
+}
+
+Bounded scores(const HeadRows& rows, std::span<const double> query, std::span<const double> key, double unit) {
+  constexpr double kTanhRoundings = 8;  // 3 ULP of kernels::tanh, the cap's factor and its product
+  constexpr double kBiasRoundings = 4;  // the bias, its unit, and their sum with the score
+  const attention::AttentionConfig& config = rows.config;
+  const attention::Sequence text{0, 0, rows.seq, 0, rows.seq, config.key_offset};
+  const double scale = config.scale ? double{*config.scale} : 1 / std::sqrt(static_cast<double>(config.head_dim));
+  Bounded result(rows.heads.size() * rows.seq * rows.seq);
+  for_each_pair(rows, query, key, [&](size_t row, size_t j, auto q, auto k) {
+    const size_t at = row * rows.seq + j, i = row % rows.seq;
+    double &value = result.values[at], &bound = result.bounds[at];
+    const auto [begin, end] = attention::visible_keys(config, text, i);
+    if (j < begin || j >= end) {
+      value = kUnseen;
+      return;
+    }
+    value = unit * scale * kernels::reference::dot(q, k);
+    bound = sum_bound(q.size(), std::abs(unit * scale) * magnitude_of(q, k));
+    if (config.soft_cap) {
+      const double cap = unit * *config.soft_cap;
+      value = cap * std::tanh(value / cap);
+      bound += kTanhRoundings * kRounding * std::abs(value);
+    }
+    if (!config.alibi_slopes.empty()) {
+      const auto distance = static_cast<double>(static_cast<int64_t>(j) - attention::position_of(config, text, i));
+      const double bias = unit * config.alibi_slopes[rows.heads[row / rows.seq]] * distance;
+      value += bias;
+      bound += kBiasRoundings * kRounding * (std::abs(bias) + std::abs(value));
     }
   });
   return result;
 }
 
-RowSummary summarise(std::span<const double> kernel_scores) {
+RowSummary summarise(std::span<const double> kernel_scores, double sink) {
   double largest = kUnseen;
   for (double score : kernel_scores) {
     if (std::isnan(score) || score == -kUnseen) return {0, std::numeric_limits<double>::quiet_NaN()};
     largest = std::max(largest, score);
   }
   if (largest == kUnseen) return {kUnseen, 0};
-  RowSummary row{std::ceil(largest), 0};
+  RowSummary row{std::ceil(std::max(largest, sink)), 0};
+  row.sum = power(sink, row.reference);
   for (double score : kernel_scores) row.sum += power(score, row.reference);
   return row;
 }
@@ -69,7 +110,8 @@ RowSummary summarise(std::span<const double> kernel_scores) {
 Bounded row_references(const HeadRows& rows, std::span<const double> kernel_scores) {
   Bounded result(rows.heads.size() * rows.seq);
   for_each_row(rows, kPowerSteps, [&](size_t row) {
-    result.values[row] = summarise(kernel_scores.subspan(row * rows.seq, rows.seq)).reference;
+    result.values[row] =
+        summarise(kernel_scores.subspan(row * rows.seq, rows.seq), rows.sink(row / rows.seq)).reference;
   });
   return result;
 }
@@ -78,16 +120,18 @@ Bounded row_sums(const HeadRows& rows, std::span<const double> kernel_scores, st
   Bounded result(rows.heads.size() * rows.seq);
   for_each_row(rows, kPowerSteps, [&](size_t row) {
     const auto scores = kernel_scores.subspan(row * rows.seq, rows.seq);
-    const RowSummary summary = summarise(scores);
+    const RowSummary summary = summarise(scores, rows.sink(row / rows.seq));
     result.values[row] = summary.sum;
     if (std::isnan(summary.sum) || summary.reference == kUnseen) return;
     const double reference = row_reference.empty() ? summary.reference : row_reference[row];
     double sum = 0, exponents = 0;
-    for (double score : scores) {
+    const auto add = [&](double score) {
       const double term = power(score, reference);
       sum += term;
       if (term > 0) exponents += term * std::abs(score - reference);
-    }
+    };
+    std::ranges::for_each(scores, add);
+    add(rows.sink(row / rows.seq));
     result.values[row] = sum;
     result.bounds[row] = sum_bound(rows.seq, sum) + kRounding * exponents + static_cast<double>(rows.seq) * kSmallest;
   });
@@ -98,7 +142,7 @@ Bounded weights(const HeadRows& rows, std::span<const double> kernel_scores) {
   Bounded result(kernel_scores.size());
   for_each_row(rows, kPowerSteps, [&](size_t row) {
     const auto scores = kernel_scores.subspan(row * rows.seq, rows.seq);
-    const RowSummary summary = summarise(scores);
+    const RowSummary summary = summarise(scores, rows.sink(row / rows.seq));
     for (size_t j = 0; j < rows.seq; ++j) {
       if (scores[j] == kUnseen) continue;
       result.values[row * rows.seq + j] = power(scores[j], summary.reference) / summary.sum;
@@ -115,7 +159,7 @@ Bounded head_outputs(const HeadRows& rows, std::span<const double> kernel_scores
     const size_t head = row / seq, i = row % seq, kv_head = rows.kv_index(head);
     const size_t start = (i * rows.heads.size() + head) * value_dim;
     const auto scores = kernel_scores.subspan(row * seq, seq);
-    const RowSummary summary = summarise(scores);
+    const RowSummary summary = summarise(scores, rows.sink(row / rows.seq));
     for (size_t j = 0; j < seq; ++j) {
       if (scores[j] == kUnseen) continue;
       const double weight = power(scores[j], summary.reference) / summary.sum;

@@ -21,19 +21,27 @@ struct HeadRows {
 
   // The place on the kv axis of what the head at place index reads.
   size_t kv_index(size_t index) const;
+  // The kernel score of the sink of the head at place index; -infinity if it has none.
+  double sink(size_t index) const { return sink_score(config.sinks, heads[index]); }
+
+  static double sink_score(std::span<const float> sinks, size_t head);
 };
 
-// factor q . k; with masked, -infinity where the causal rule hides the key.
-// Shapes: query [seq, heads, head_dim], key [seq, kv_heads, head_dim], result [heads, seq, seq].
-Bounded scores(const HeadRows& rows, std::span<const double> query, std::span<const double> key, double factor,
-               bool masked);
+// q . k, whatever may be seen. Shapes: query [seq, heads, head_dim], key [seq, kv_heads, head_dim], result [heads, seq,
+// seq].
+Bounded raw_scores(const HeadRows& rows, std::span<const double> query, std::span<const double> key);
 
-// The reference and sum of one row of kernel scores: ceil(max t) and sum 2^(t - reference); -infinity and 0 if nothing
-// may be seen, 0 and NaN if a score is NaN or +infinity.
+// The scores of AttentionConfig times unit: 1, or log2 e for kernel scores; -infinity where the causal rule or a window
+// hides the key. What the product may be off is carried through the soft cap, whose slope is at most 1, and the errors
+// of tanh and of the bias are added. Shapes as above.
+Bounded scores(const HeadRows& rows, std::span<const double> query, std::span<const double> key, double unit);
+
+// The reference and sum of one row of kernel scores with its sink (-infinity for none): ceil(max t) and sum 2^(t -
+// reference); -infinity and 0 if no key may be seen, 0 and NaN if a score is NaN or +infinity.
 struct RowSummary {
   double reference, sum;
 };
-RowSummary summarise(std::span<const double> kernel_scores);
+RowSummary summarise(std::span<const double> kernel_scores, double sink);
 
 // Stages made of kernel scores [heads, seq, seq]. row_reference may be empty: then it is recomputed.
 // Shapes: row_reference, results [heads, seq]; weights [heads, seq, seq].

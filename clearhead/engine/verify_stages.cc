@@ -163,12 +163,8 @@ class Layer {
     const Values* query = find(Stage::query);
     const Values* key = find(Stage::key);
     if (query == nullptr || key == nullptr) return std::nullopt;
-    if (stage == Stage::raw_scores) return scores(rows(), *query, *key, 1, false);
-    const auto& attention = config_.attention;
-    const double scale = attention.scale ? static_cast<double>(*attention.scale)
-                                         : 1 / std::sqrt(static_cast<double>(attention.head_dim));
-    const double unit = stage == Stage::kernel_scores ? std::numbers::log2e : 1;
-    return scores(rows(), *query, *key, scale * unit, true);
+    if (stage == Stage::raw_scores) return raw_scores(rows(), *query, *key);
+    return scores(rows(), *query, *key, stage == Stage::kernel_scores ? std::numbers::log2e : 1);
   }
 
   std::optional<Bounded> from_kernel_scores(Stage stage) const {

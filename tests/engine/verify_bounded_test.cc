@@ -90,15 +90,19 @@ TEST(Bounded, NoActivationIsSteeperThanItsBoundSays) {
 
 TEST(Bounded, ARowIsSummarisedByAWholeNumberAndASum) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const RowSummary row = summarise(std::vector<double>{1.5, -infinity, 0.5});
+  const RowSummary row = summarise(std::vector<double>{1.5, -infinity, 0.5}, -infinity);
   EXPECT_EQ(row.reference, 2);
   EXPECT_EQ(row.sum, std::exp2(-0.5) + std::exp2(-1.5));
-  EXPECT_EQ(summarise(std::vector<double>{-infinity}).reference, -infinity);
-  EXPECT_EQ(summarise(std::vector<double>{-infinity}).sum, 0);
-  EXPECT_EQ(summarise(std::vector<double>{}).reference, -infinity);
+  const RowSummary with_sink = summarise(std::vector<double>{1.5, -infinity}, 2.5);
+  EXPECT_EQ(with_sink.reference, 3);
+  EXPECT_EQ(with_sink.sum, std::exp2(-1.5) + std::exp2(-0.5));
+  EXPECT_EQ(summarise(std::vector<double>{-infinity}, 2.5).reference, -infinity);  // a sink alone is nothing to see
+  EXPECT_EQ(summarise(std::vector<double>{-infinity}, -infinity).reference, -infinity);
+  EXPECT_EQ(summarise(std::vector<double>{-infinity}, -infinity).sum, 0);
+  EXPECT_EQ(summarise(std::vector<double>{}, -infinity).reference, -infinity);
   for (double odd : {std::nan(""), infinity}) {
-    EXPECT_EQ(summarise(std::vector<double>{1, odd}).reference, 0);
-    EXPECT_TRUE(std::isnan(summarise(std::vector<double>{1, odd}).sum));
+    EXPECT_EQ(summarise(std::vector<double>{1, odd}, -infinity).reference, 0);
+    EXPECT_TRUE(std::isnan(summarise(std::vector<double>{1, odd}, -infinity).sum));
   }
 }
 
@@ -114,9 +118,9 @@ bool taken(Stage stage, double score, float recorded) {
   trace.add(stage, 0, std::move(values));
   const std::vector<double> scores = {score};
   Bounded truth(1);
-  const RowSummary row = summarise(scores);
+  const RowSummary row = summarise(scores, -std::numeric_limits<double>::infinity());
   truth.values[0] = stage == Stage::row_sum ? row.sum : row.reference;
-  return compare_drift({stage, trace, &scores}, 0, truth).worst_share <= 1;
+  return compare_drift({stage, trace, &scores, {}}, 0, truth).worst_share <= 1;
 }
 
 TEST(Drift, ALargestScoreNextToAWholeNumberMayGiveEitherReference) {

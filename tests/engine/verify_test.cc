@@ -40,7 +40,20 @@ std::vector<Model> models() {
   straight.activation = linear::Activation::none;
   straight.attention.causal = attention::Causal::offset;
   straight.attention.key_offset = 2;
-  return {{"encoder", tests::encoder_config()},
+  model::ModelConfig windowed = tests::encoder_config();
+  windowed.attention.left_window = 2;
+  windowed.attention.right_window = 1;
+  windowed.attention.soft_cap = 1.5f;
+  model::ModelConfig biased = tests::decoder_config();
+  biased.attention.alibi_slopes = {0.5f, 0.25f, 0.125f, 3.0f};
+  biased.attention.sinks = {0.5f, -1.0f, 4.0f, -std::numeric_limits<float>::infinity()};
+  model::ModelConfig all = biased;
+  all.attention.left_window = 3;
+  all.attention.soft_cap = 0.75f;
+  return {{"windows and soft cap", windowed},
+          {"ALiBi and sinks", biased},
+          {"all behaviours", all},
+          {"encoder", tests::encoder_config()},
           {"decoder", tests::decoder_config()},
           {"attention only", tests::attention_only_config()},
           {"silu", bent},
