@@ -198,7 +198,7 @@ class BadInput(unittest.TestCase):
         out.unlink()
         self.refused(2, "axes", "op", "softmax", str(path), str(out), "--attributes", '{"axes": 1}')
         self.refused(2, "softplus", "op", "softplus", str(path), str(out))
-        self.refused(2, "softcap", "op", "attention", str(path), str(out), "--attributes", '{"softcap": 1}')
+        self.refused(2, "soft_cap", "op", "attention", str(path), str(out), "--attributes", '{"soft_cap": 1}')
         self.refused(2, "Q", "op", "attention", str(path), str(out))
         self.refused(2, "JSON", "op", "softmax", str(path), str(out), "--attributes", "{")
         self.assertFalse(out.exists())
