@@ -164,7 +164,7 @@ class Run {
       Scratch& own = scratch();
       const size_t tiles = tile_count(sequence.key_len);
       for (size_t i = 0; i < tiles; ++i) {
-        own.tiles[i] = pack_tile(config_, input_, sequence, unit.kv_head, i, own.keys.data(), own.values.data());
+        own.tiles[i] = pack_tile(config_, input_, sequence, unit.kv_head, i, {own.keys.data(), own.values.data()});
       }
       for (size_t block = 0; block < num_blocks(sequence); ++block) {
         attend_block(unit, block, std::span(own.tiles).first(tiles));
@@ -191,7 +191,7 @@ class Run {
       work.summaries = &workspace_.tile_summaries[number * kernels::kMostRows];
       kernels::KeyTile tile{};
       if (sequence.key_len > 0) {
-        tile = pack_tile(config_, input_, sequence, unit.kv_head, unit.part, own.keys.data(), own.values.data());
+        tile = pack_tile(config_, input_, sequence, unit.kv_head, unit.part, {own.keys.data(), own.values.data()});
       }
       kernels::attend(work, {&tile, sequence.key_len > 0 ? size_t{1} : size_t{0}});
     });

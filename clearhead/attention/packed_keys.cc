@@ -8,7 +8,7 @@
 namespace clearhead::attention {
 
 kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& input, const Sequence& sequence,
-                           size_t kv_head, size_t index, float* keys, float* values) {
+                           size_t kv_head, size_t index, const PackedPlace& place) {
   const size_t first = index * kKeyTile, count = std::min(kKeyTile, sequence.key_len - first);
   const size_t first_key = sequence.batch * input.key_len + sequence.key_begin + first;
   const size_t row = first_key * config.num_kv_heads + kv_head;
@@ -16,8 +16,8 @@ kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& 
   const size_t value_stride = config.num_kv_heads * config.value_dim;
   const float* key_rows = input.key.data() + row * config.head_dim;
   const float* value_rows = input.value.data() + row * config.value_dim;
-  keys += first * config.head_dim;
-  values += first * padded_value_dim(config);
+  float* keys = place.keys + first * config.head_dim;
+  float* values = place.values + first * padded_value_dim(config);
   kernels::pack_rows(key_rows, key_stride, config.head_dim, count, {keys, key_room(count) * config.head_dim});
   kernels::pack_columns(value_rows, value_stride, count, config.value_dim, {values, padded_value_dim(config) * count});
   return {first, count, keys, values, kernels::all_finite(value_rows, value_stride, count, config.value_dim)};
@@ -44,8 +44,8 @@ void PackedKeys::pack(const AttentionConfig& config, const AttentionInput& input
     const Place& place = places_[sequence];
     const size_t first = place.first_key + kv_head * place.room;
     tiles_[place.first_tile + kv_head * place.num_tiles + index] =
-        pack_tile(config, input, sequences[sequence], kv_head, index, packed_keys + first * config.head_dim,
-                  packed_values + first * padded_value_dim(config));
+        pack_tile(config, input, sequences[sequence], kv_head, index,
+                  {packed_keys + first * config.head_dim, packed_values + first * padded_value_dim(config)});
   });
 }
 

@@ -25,10 +25,15 @@ inline size_t padded_value_dim(const AttentionConfig& config) {
 
 constexpr size_t tile_count(size_t key_len) { return (key_len + kKeyTile - 1) / kKeyTile; }
 
-// Packs tile index of one kv head of a sequence; of input only key and value are read. keys and values are where the
-// kv head of the sequence begins: [key_room, head_dim] and [key_room, padded_value_dim].
+// Where the packed keys and values of one kv head of a sequence begin.
+struct PackedPlace {
+  float* keys;    // [key_room, head_dim]
+  float* values;  // [key_room, padded_value_dim]
+};
+
+// Packs tile index of one kv head of a sequence into its place; of input only key and value are read.
 kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& input, const Sequence& sequence,
-                           size_t kv_head, size_t index, float* keys, float* values);
+                           size_t kv_head, size_t index, const PackedPlace& place);
 
 // Keys and values of all sequences in panels for kernels::tile_product, tile by tile; the query heads of a group share
 // those of their kv head. Tiles stand at keys 0, 256, 512, ... of each sequence.
