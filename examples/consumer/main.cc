@@ -1,16 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds a number to half precision and says how far that is from the truth.
+// Says for each token of a text where one head looks most:
+//
+//   consumer TEXT [MODEL [LAYER [HEAD]]]
+//
+// MODEL is whatever `clearhead --model` takes; without it the toy, which needs no files.
 #include <clearhead/base/error.h>
-#include <clearhead/tensor/compare.h>
+#include <clearhead/capture/selection.h>
+#include <clearhead/capture/trace.h>
+#include <clearhead/engine/session.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <iostream>
 
-int main() try {
-  using namespace clearhead;
-  tensor::Tensor third(tensor::Shape{1});
-  third.as<float>()[0] = 1.0f / 3;
-  const tensor::Tensor half = to_dtype(third, tensor::DType::f16);
-  std::cout << "1/3 as F16 is off by " << tensor::compare(half, third).max_abs << '\n';
+namespace {
+
+using clearhead::capture::Stage;
+
+void show(const char* text, const char* model, const char* layer_text, const char* head_text) {
+  const auto session = clearhead::engine::Session::open(model);
+  const auto layers = clearhead::capture::parse_index_set(layer_text, "LAYER", session.config().num_layers);
+  const auto heads = clearhead::capture::parse_index_set(head_text, "HEAD", session.config().attention.num_heads);
+  const auto trace = session.run(text, {.stages = {Stage::weights}, .layers = layers, .heads = heads});
+  const auto& tokens = trace.info().tokens;
+  const auto weights = trace.tensor(Stage::weights, layers.front()).as<float>();  // [1, heads, query, key]
+  for (size_t query = 0; query < tokens.size(); ++query) {
+    const auto row = weights.subspan(query * tokens.size(), tokens.size());
+    const auto strongest = std::ranges::max_element(row);
+    std::cout << tokens[query].text << " looks at " << tokens[static_cast<size_t>(strongest - row.begin())].text << ", "
+              << *strongest << '\n';
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) try {
+  const auto argument = [&](int index, const char* otherwise) { return index < count ? arguments[index] : otherwise; };
+  show(argument(1, "The cat sat on the mat"), argument(2, "toy"), argument(3, "0"), argument(4, "0"));
   return 0;
 } catch (const clearhead::base::Error& error) {
   std::cerr << error.what() << '\n';

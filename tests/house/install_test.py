@@ -39,7 +39,12 @@ class Install(unittest.TestCase):
     def test_consumer_builds_and_runs(self):
         build = self.configure(ROOT / "examples" / "consumer", "consumer")
         run(CMAKE, "--build", build)
-        self.assertIn("off by", run(build / "consumer", cwd=self.folder.name))
+        lines = run(build / "consumer", "cat sat", cwd=self.folder.name).splitlines()
+        self.assertEqual(len(lines), 2, lines)
+        self.assertRegex(lines[0], r"^cat looks at (cat|sat), 0\.\d+$")
+        fault = subprocess.run([build / "consumer", "cat", "toy", "9"], capture_output=True, text=True, check=False)
+        self.assertEqual(fault.returncode, 1)
+        self.assertIn("LAYER", fault.stderr)
 
     def test_every_header_compiles_and_no_flag_leaks(self):
         source = pathlib.Path(self.folder.name, "headers")
