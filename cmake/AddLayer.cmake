@@ -23,7 +23,8 @@ function(add_layer name)
 endfunction()
 
 # Called in tests/LAYER/CMakeLists.txt: all tests of one layer are one program, made from the folder's *.cc files; each
-# test case is a test of ctest. A folder that is no layer is tests of several. DEPENDS: further layers that the tests use.
+# test case is a test of ctest, property tests with a fixed seed. A folder that is no layer is tests of several.
+# DEPENDS: further layers that the tests use.
 # CLEARHEAD_TEST_DATA is the folder data/.
 #
 #   add_layer_test(tensor DEPENDS format)
@@ -39,5 +40,5 @@ function(add_layer_test name)
   target_link_libraries(${target} PRIVATE ${layers} ${TEST_LIBRARIES} clearhead_flags GTest::gtest_main)
   target_compile_definitions(${target} PRIVATE CLEARHEAD_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
   gtest_discover_tests(${target} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
-                       PROPERTIES TIMEOUT 600 LABELS ${name})
+                       PROPERTIES TIMEOUT 600 LABELS ${name} ENVIRONMENT "RC_PARAMS=seed=20250101")
 endfunction()

@@ -25,8 +25,9 @@ double difference(double found, double expected) {
   return std::isnan(result) ? kInfinity : result;
 }
 
-// What part of the bound a difference uses up.
-double share_of(double difference, double bound) {
+// What part of the bound a difference uses up. A NaN proves nothing, not even beside another.
+double share_of(double found, double difference, double bound) {
+  if (std::isnan(found)) return kInfinity;
   if (difference == 0) return 0;
   return difference < kInfinity && bound > 0 ? difference / bound : kInfinity;
 }
@@ -100,7 +101,7 @@ StageCheck compare(Stage stage, size_t layer, const tensor::Tensor& found, const
   size_t worst = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     const double apart = difference(static_cast<double>(values[i]), expected.values[i]);
-    const double share = share_of(apart, expected.bounds[i]);
+    const double share = share_of(static_cast<double>(values[i]), apart, expected.bounds[i]);
     check.max_abs = std::max(check.max_abs, apart);
     if (share <= check.worst_share) continue;
     check.worst_share = share;

@@ -17,7 +17,7 @@
 namespace clearhead::views {
 namespace {
 
-constexpr size_t kIndent = 6, kLabel = 14, kBar = 28, kMaxRows = 24;
+constexpr size_t kIndent = 6, kLabel = 14, kBar = 28, kMaxRows = 24, kRange = 24;
 constexpr Rgb kPositive{86, 180, 233}, kNegative{235, 120, 50};
 
 // Draws the pictures of one lesson.
@@ -45,6 +45,8 @@ class LessonDrawer {
  private:
   std::string ink(std::string_view text, Ink what) const { return pen_.write(text, what).str(); }
   static std::string indent() { return std::string(kIndent, ' '); }
+  std::string label(std::string_view name) const { return ink(fit(name, kLabel, pen_.style()), Ink::dim); }
+  size_t strip_width() const { return std::max(text_width(), kLabel + kRange + 8) - kRange; }
   size_t text_width() const { return std::min<size_t>(pen_.style().width, 100) - kIndent - 1; }
 
   std::string heading(const LessonStep& step, size_t place, size_t count) const {
@@ -54,8 +56,11 @@ class LessonDrawer {
   }
 
   std::string fact(std::string_view name, std::string_view text) const {
-    const std::string label = fit(texts_.text(name), kLabel, pen_.style());
-    return indent() + ink(label, Ink::dim) + printable(text, pen_.style()) + "\n";
+    std::string page;
+    for (const std::string& line : wrap(text, text_width() - kLabel, pen_.style())) {
+      page += indent() + label(page.empty() ? texts_.text(name) : "") + line + "\n";
+    }
+    return page;
   }
 
   std::string facts(const LessonStep& step) const {
@@ -72,13 +77,7 @@ class LessonDrawer {
       line += fmt::format("{}{} = {}", line.empty() ? "" : ", ", number.label, short_number(number.value));
     }
     if (line.empty()) return "";
-    std::string page;
-    for (const std::string& part : wrap(line, text_width() - kLabel, pen_.style())) {
-      const std::string label =
-          page.empty() ? fit(texts_.text("numbers"), kLabel, pen_.style()) : std::string(kLabel, ' ');
-      page += indent() + ink(label, Ink::dim) + part + "\n";
-    }
-    return page;
+    return fact("numbers", line);
   }
 
   std::string token_label(size_t token, size_t columns) const {
@@ -125,16 +124,14 @@ class LessonDrawer {
     return page;
   }
 
-  std::string draw(const VectorStrip& picture) const {
-    return indent() + strip(picture.values, text_width() - kLabel) + "\n";
-  }
+  std::string draw(const VectorStrip& picture) const { return indent() + strip(picture.values, strip_width()) + "\n"; }
 
   std::string draw(const StripList& picture) const {
     std::string page;
     for (size_t i = 0; i < picture.strips.size(); ++i) {
       const std::string label = fmt::format("{} {}", texts_.text("head_word"), picture.labels[i]);
       page += indent() + ink(fit(label, kLabel, pen_.style()), Ink::dim) +
-              strip(picture.strips[i], text_width() - kLabel - 24) + "\n";
+              strip(picture.strips[i], strip_width() - kLabel) + "\n";
     }
     return page;
   }

@@ -84,6 +84,12 @@ class BadInput(unittest.TestCase):
 
     def test_wrong_flags(self):
         self.refused(2, "--nonsense", "attend", CAT, "--nonsense")
+        self.refused(2, "whole number", "attend", CAT, "--layer", "-1")
+        self.refused(2, "whole number", "lesson", "--toy", "--seed", "18446744073709551616")
+        self.refused(2, "one of attend", "frobnicate")
+        self.refused(2, ".safetensors", "record", CAT, "--output", str(self.folder / "trace"))
+        self.refused(1, "No such file", "verify", str(self.folder / "none.safetensors"))
+        self.refused(2, "text 2 of --lines", "attend", "--lines", "--json", "--file", "-", stdin=b"a\n" + b"word " * 600 + b"\nb\n")
         self.refused(2, "0 to 5", "attend", CAT, "--layer", "6", "--head", "0")
         self.refused(2, "0 to 11", "attend", CAT, "--layer", "5", "--head", "12")
         self.refused(2, "--layer", "attend", CAT, "--head", "3")
@@ -92,9 +98,9 @@ class BadInput(unittest.TestCase):
         self.refused(2, "#0 to #7", "attend", CAT, "--from", "#8")
         self.refused(2, "#1, #5", "attend", CAT, "--from", "the")
         self.refused(2, "dog", "attend", CAT, "--from", "dog")
-        self.refused(2, "weight", "record", CAT, "--stages", "weight", "--output", str(self.folder / "t"))
-        self.refused(2, "logits", "record", CAT, "--stages", "weights,logits", "--output", str(self.folder / "t"))
-        self.refused(2, "--layers", "record", CAT, "--layers", "0-9", "--output", str(self.folder / "t"))
+        self.refused(2, "weight", "record", CAT, "--stages", "weight", "--output", str(self.folder / "t.safetensors"))
+        self.refused(2, "logits", "record", CAT, "--stages", "weights,logits", "--output", str(self.folder / "t.safetensors"))
+        self.refused(2, "--layers", "record", CAT, "--layers", "0-9", "--output", str(self.folder / "t.safetensors"))
         self.refused(2, "divid", "lesson", "--toy", "--d-model", "100", "--heads", "7")
         self.refused(2, "--toy", "lesson", CAT, "--split", "input", "--model", "minilm")
         self.refused(2, "question", "lesson", "--toy", "--step", "none")
@@ -178,7 +184,36 @@ class BadInput(unittest.TestCase):
             child.send_signal(signal.SIGINT)
             self.assertEqual(child.wait(timeout=60), 130)
 
+    def test_ctrl_c_while_waiting_for_input(self):
+        with subprocess.Popen([PROGRAM, "tokenize", "-", "--model", "minilm"], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+            time.sleep(.5)
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(timeout=10), 130)
+
     # traces
+
+    def test_a_trace_that_tells_other_words(self):
+        path = self.folder / "t.safetensors"
+        self.assertEqual(run("record", CAT, "--output", str(path)).returncode, 0)
+        path.write_bytes(path.read_bytes().replace(b"cat", b"dog"))
+        self.refused(1, "tokens", "verify", str(path))
+
+    def test_a_trace_with_nothing_to_check(self):
+        path = self.folder / "t.safetensors"
+        self.assertEqual(run("record", CAT, "--stages", "weights", "--output", str(path)).returncode, 0)
+        done = run("verify", str(path))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--end-to-end", done.err)
+
+    def test_a_model_of_nan(self):
+        model = self.copy_of_minilm()
+        whole = bytearray((MINILM / "model.safetensors").read_bytes())
+        begin = 8 + struct.unpack("<Q", whole[:8])[0]
+        whole[begin:] = struct.pack("<f", float("nan")) * ((len(whole) - begin) // 4)
+        self.replace(model / "model.safetensors", bytes(whole))
+        done = run("attend", CAT, "--model", str(model))
+        self.assertIn("not finite", done.err)
+        self.assertEqual(run("verify", CAT, "--model", str(model)).returncode, 1)
 
     def test_damaged_traces(self):
         path = self.folder / "t.safetensors"

@@ -38,7 +38,8 @@ TEST(Selection, EveryOtherTextIsRefusedByName) {
 TEST(Selection, AnyIndexSetIsReadBack) {
   EXPECT_TRUE(rc::check("parse_index_set(written) = set", [] {
     constexpr size_t kLimit = 100;
-    const auto set = *rc::gen::nonEmpty(rc::gen::container<std::set<size_t>>(rc::gen::inRange<size_t>(0, kLimit)));
+    const auto drawn = *rc::gen::nonEmpty(rc::gen::container<Indices>(rc::gen::inRange<size_t>(0, kLimit)));
+    const std::set<size_t> set(drawn.begin(), drawn.end());
     std::string text;
     for (auto at = set.begin(); at != set.end();) {
       size_t last = *at;

@@ -65,8 +65,8 @@ void add_attend(CLI::App& program, Action& action) {
       "With --layer and --head: the map of one head and, per token, where it looks.\n"
       "Layers and heads count from 0.");
   add_text_flags(command, flags->text);
-  command.add_option("--layer", flags->layer, "only this layer")->type_name("L");
-  command.add_option("--head", flags->head, "only this head (with --layer)")->type_name("H");
+  command.add_option("--layer", flags->layer, "only this layer")->check(whole_number)->type_name("L");
+  command.add_option("--head", flags->head, "only this head (with --layer)")->check(whole_number)->type_name("H");
   command.add_option("--from", flags->from, "only what this token looks at: its text, or #INDEX")->type_name("TOKEN");
   command.add_option("--top", flags->map.top, "keys named per token (default 3)")
       ->check(CLI::Range(size_t{1}, size_t{1000}))

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +14,7 @@
 #include "clearhead/apps/cli/console.h"
 #include "clearhead/base/checked.h"
 #include "clearhead/base/error.h"
+#include "clearhead/base/interrupt.h"
 #include "clearhead/base/memory.h"
 #include "clearhead/base/parallel.h"
 #include "clearhead/text/word.h"
@@ -21,6 +23,7 @@ namespace clearhead::apps {
 namespace {
 
 constexpr size_t kMaxTextBytes = size_t{256} << 20;
+constexpr int kPatience = 100;  // milliseconds
 constexpr const char* kDefaultModel = "minilm";
 constexpr const char* kChineseModel = "multilingual-e5-small";
 
@@ -28,6 +31,10 @@ std::string read_standard_input() {
   std::string text;
   char block[1 << 16];
   for (;;) {
+    base::check_interrupt();
+    // A signal between the check and a read would go unnoticed: wait in short turns.
+    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+    if (::poll(&input, 1, kPatience) <= 0) continue;
     const ssize_t got = ::read(STDIN_FILENO, block, sizeof block);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) base::fail("standard input", "a text", std::strerror(errno));
@@ -51,10 +58,20 @@ std::vector<std::string> split_lines(const std::string& text) {
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string line = without_final_line_break(text.substr(begin, end - begin));
-    if (!line.empty()) lines.push_back(std::move(line));
+    if (line.find_first_not_of(" \t") != std::string::npos) lines.push_back(std::move(line));
     begin = end + 1;
   }
   return lines;
+}
+
+// An error in one of many lines says which text it was.
+std::string work_on_line(const std::string& text, size_t place,
+                         const std::function<std::string(const std::string&)>& work) {
+  try {
+    return work(text);
+  } catch (const base::Error& error) {
+    throw base::Error(error.fault(), fmt::format("text {} of --lines: {}", place + 1, error.what()));
+  }
 }
 
 }  // namespace
@@ -137,8 +154,16 @@ void report_tokenization(const engine::Session& session, const engine::Tokenized
   if (tokens.unknown_count == 0) return;
   std::string line = fmt::format("{} has no piece for {} of {} tokens; they read as unknown", session.name(),
                                  tokens.unknown_count, tokens.tokens.size());
-  if (text::has_han(tokens.text)) line += fmt::format("; {} knows Chinese (see `clearhead models`)", kChineseModel);
+  if (text::has_han(tokens.text))
+    line += fmt::format("; {} knows Chinese (`clearhead models` says whether it can be run)", kChineseModel);
   note(line);
+}
+
+std::string whole_number(const std::string& text) {
+  uint64_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && rest == text.data() + text.size()) return "";
+  return fmt::format("expected a whole number of 0 or more; found {}", base::quoted(text));
 }
 
 size_t parse_bytes(const std::string& text, const std::string& flag) {
@@ -192,17 +217,17 @@ void for_each_text(const TextFlags& flags, bool json, const std::function<std::s
     if (!result.ends_with('\n')) result += '\n';
     return write_output(result);
   }
+  std::string document = "[";  // one JSON document, whole or not at all
   for (size_t i = 0; i < texts.size(); ++i) {
-    const char* before = json ? (i == 0 ? "[" : ",\n") : (i == 0 ? "" : "\n");
-    std::string result = work(texts[i]);
+    std::string result = work_on_line(texts[i], i, work);
+    while (result.ends_with('\n')) result.pop_back();
     if (json) {
-      while (result.ends_with('\n')) result.pop_back();
-    } else if (!result.ends_with('\n')) {
-      result += '\n';
+      document += (i == 0 ? "" : ",\n") + result;
+    } else {
+      write_output((i == 0 ? "" : "\n") + result + "\n");
     }
-    write_output(before + result);
   }
-  if (json) write_output("]\n");
+  if (json) write_output(document + "]\n");
 }
 
 }  // namespace clearhead::apps

@@ -52,6 +52,9 @@ std::string model_or_default(const std::string& model);
 // Says on standard error what the reader should know about a tokenised text: unknown pieces, what was cut.
 void report_tokenization(const engine::Session& session, const engine::TokenizedText& tokens);
 
+// A check for flags that take a count or an index: empty, or what is wrong with the text (it would wrap unnoticed).
+std::string whole_number(const std::string& text);
+
 // "512M" -> 536870912. Throws: Error (usage) naming the flag.
 size_t parse_bytes(const std::string& text, const std::string& flag);
 
@@ -59,7 +62,7 @@ size_t parse_bytes(const std::string& text, const std::string& flag);
 size_t find_token(const std::vector<capture::TraceToken>& tokens, const std::string& name);
 
 // Runs work for each text of flags and writes what it returns: as one JSON document (an array with --lines) or one
-// picture after the other.
+// picture after the other. An error names the text that it is about.
 void for_each_text(const TextFlags& flags, bool json, const std::function<std::string(const std::string&)>& work);
 
 }  // namespace clearhead::apps

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "clearhead/base/error.h"
+#include "clearhead/base/interrupt.h"
 
 namespace clearhead::apps {
 namespace {
@@ -71,7 +72,10 @@ void write_error(std::string_view text) {
 void write_output(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EINTR) {
+      base::check_interrupt();
+      continue;
+    }
     if (written < 0 && errno == EPIPE) throw ClosedPipe{};
     if (written < 0) base::fail("standard output", "room to write the result", std::strerror(errno));
     text.remove_prefix(static_cast<size_t>(written));

@@ -39,7 +39,7 @@ void add_heads(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand("heads", "Show what each head does, a row per head");
   command.footer(std::string(views::kind_rules()));
   add_text_flags(command, flags->text);
-  command.add_option("--layer", flags->layer, "only this layer")->type_name("L");
+  command.add_option("--layer", flags->layer, "only this layer")->check(whole_number)->type_name("L");
   add_output_flags(command, flags->output);
   command.callback([flags, &action] { action = [flags] { run(*flags); }; });
 }

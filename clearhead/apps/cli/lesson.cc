@@ -23,7 +23,8 @@ struct Flags {
   OutputFlags output;
   bool toy = false;
   engine::ToyConfig toy_config;
-  std::string split = "projection", step, from, path;
+  std::string split = "projection", step, from;
+  std::optional<std::string> path;
   std::optional<size_t> layer, head;
   bool toy_flag_given = false;  // one of the flags that only a toy understands
 };
@@ -84,7 +85,7 @@ void run(const Flags& flags) {
   options.language = style.language;
   engine::RunOptions run_options = text.run_options();
   const capture::Trace trace = session.run(content, everything_of(options.focus.layer), run_options);
-  if (!flags.path.empty()) trace.write(flags.path);
+  if (flags.path) trace.write(*flags.path);
   const auto steps = views::make_lesson(trace, options);
   write_output(flags.output.json ? views::lesson_json(trace, steps, options.focus) + "\n"
                                  : views::draw_lesson(trace, steps, flags.step, style));
@@ -102,6 +103,7 @@ void add_toy_flags(CLI::App& command, Flags& flags) {
       ->type_name("N")
       ->each(mark);
   command.add_option("--seed", flags.toy_config.seed, "seed of the toy's parameters (default 7)")
+      ->check(whole_number)
       ->type_name("N")
       ->each(mark);
   command.add_option("--split", flags.split, "projection (the standard) or input (the simplified telling, with --toy)")
@@ -117,8 +119,10 @@ void add_lesson(CLI::App& program, Action& action) {
       fmt::format("Without a text: \"{}\". Every number can be found in the trace that --output writes.", kExample));
   add_text_flags(command, flags->text);
   add_toy_flags(command, *flags);
-  command.add_option("--layer", flags->layer, "follow this layer (default: of the most telling head)")->type_name("L");
-  command.add_option("--head", flags->head, "follow this head (with --layer)")->type_name("H");
+  command.add_option("--layer", flags->layer, "follow this layer (default: of the most telling head)")
+      ->check(whole_number)
+      ->type_name("L");
+  command.add_option("--head", flags->head, "follow this head (with --layer)")->check(whole_number)->type_name("H");
   command.add_option("--from", flags->from, "follow this token: its text, or #INDEX")->type_name("TOKEN");
   command.add_option("--step", flags->step, "only this step, by name")->type_name("NAME");
   command.add_option("--output", flags->path, "write the trace of the same run")->type_name("FILE");

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pthread.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -17,15 +19,29 @@ namespace {
 
 constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kInterrupted = 130;
 
+const pthread_t main_thread = pthread_self();
+
 // The first signal asks the work to stop and clean up; the second ends the program at once.
 extern "C" void stop_on_signal(int signal) {
+  if (pthread_equal(pthread_self(), main_thread) == 0) {  // a worker got it: wake the thread that reads and writes
+    pthread_kill(main_thread, signal);
+    return;
+  }
   base::request_interrupt();
   std::signal(signal, SIG_DFL);
 }
 
+// Without SA_RESTART: whoever waits for input or for a reader of the output wakes up.
+void stop_on(int signal) {
+  struct sigaction action = {};
+  action.sa_handler = stop_on_signal;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+}
+
 void handle_signals() {
-  std::signal(SIGINT, stop_on_signal);
-  std::signal(SIGTERM, stop_on_signal);
+  stop_on(SIGINT);
+  stop_on(SIGTERM);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }
@@ -63,6 +79,17 @@ int answer_parse_error(const CLI::App& program, const CLI::ParseError& error) {
   return kWrongUsage;
 }
 
+// CLI11 says of an unknown command only that one is missing.
+void refuse_unknown_command(CLI::App& program, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> names;
+  for (const CLI::App* command : program.get_subcommands([](CLI::App*) { return true; })) {
+    if (command->get_name() == argv[1]) return;
+    names.push_back(command->get_name());
+  }
+  base::refuse("command line", fmt::format("one of {}", fmt::join(names, ", ")), base::quoted(argv[1]));
+}
+
 int run(int argc, char** argv) {
   CLI::App program("Multi-head attention that you can see through: what does each token look at, and why?",
                    "clearhead");
@@ -71,6 +98,7 @@ int run(int argc, char** argv) {
   program.get_formatter()->column_width(34);
   Action action;
   add_commands(program, action);
+  refuse_unknown_command(program, argc, argv);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "clearhead/apps/cli/commands.h"
 #include "clearhead/apps/cli/common.h"
@@ -28,6 +29,9 @@ std::string stage_names() {
 void run(const Flags& flags) {
   flags.output.apply();
   if (flags.text.lines) base::refuse("record", "one text a trace", "--lines");
+  if (!flags.path.ends_with(".safetensors")) {
+    base::refuse("--output", "a name that ends in .safetensors", base::quoted(flags.path));
+  }
   capture::Selection selection;
   selection.stages = capture::parse_stages(flags.stages);
   const std::string text = flags.text.texts().front();
@@ -45,8 +49,12 @@ void run(const Flags& flags) {
   }
   const capture::Trace trace = watch(session, text, selection, flags.text);
   trace.write(flags.path);
-  note(fmt::format("{}: {} tokens, {} bytes of tensors", base::quoted(flags.path), trace.info().tokens.size(),
-                   trace.bytes()));
+  const size_t tokens = trace.info().tokens.size();
+  if (flags.output.json) {
+    const nlohmann::ordered_json result = {{"path", flags.path}, {"tokens", tokens}, {"bytes", trace.bytes()}};
+    return write_output(result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  }
+  note(fmt::format("{}: {} tokens, {} bytes of tensors", base::quoted(flags.path), tokens, trace.bytes()));
 }
 
 }  // namespace
