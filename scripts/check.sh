@@ -80,19 +80,19 @@ thread_test_programs() {  # the test programs whose code runs on several threads
 }
 
 fuzz() {  # every fuzz program of the sanitizer build, as many at once as there are cores
-  local program name running=() names=()
+  local program name names=() seconds=${CHECK_FUZZ_SECONDS:-60}
   for program in build/debug/bin/*_fuzz; do
     [ -x "$program" ] || continue
     names+=("$(basename "$program")")
     while [ "$(jobs -rp | wc -l)" -ge "$cores" ]; do wait -n; done
     {
-      "$program" --seconds "${CHECK_FUZZ_SECONDS:-60}" >"$logs/${names[-1]}.log" 2>&1
+      "$program" --seconds "$seconds" >"$logs/${names[-1]}.log" 2>&1
       echo $? >"$logs/${names[-1]}.status"
     } &
   done
   wait
   for name in "${names[@]}"; do
-    step "fuzz $name" bash -c 'cat "$1.log"; exit "$(cat "$1.status")"' _ "$logs/$name"
+    step "$name for $seconds s" bash -c 'cat "$1.log"; exit "$(cat "$1.status")"' _ "$logs/$name"
   done
 }
 
