@@ -108,9 +108,9 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session Session::open(std::string_view model) {
   if (const auto config = ToyConfig::parse(model)) return toy(*config);
   const format::ResolvedModel resolved = format::resolve_model(model);
-  auto checkpoint = std::make_shared<const format::Checkpoint>(format::Checkpoint::open(resolved.path));
+  const auto checkpoint = std::make_shared<const format::Checkpoint>(format::Checkpoint::open(resolved.path));
   auto tokenizer = text::Tokenizer::from_file(checkpoint->tokenizer_path());
-  model::LoadedModel loaded = model::load_model(std::move(checkpoint));
+  model::LoadedModel loaded = model::load_model(checkpoint);
   for (std::string& warning : tokenizer.warnings()) loaded.warnings.push_back(std::move(warning));
   return Session(std::make_unique<Parts>(Parts{valid_utf8(model), std::move(loaded), std::move(tokenizer)}));
 }

@@ -164,12 +164,13 @@ HWY_INLINE void weigh_carefully(const AttentionRows& a, const KeyTile& tile, siz
 struct Found {
   RowSummary* summaries;
   RowEvidence* evidence;
+  float* output;  // [rows, value_dim up to whole panels]
 };
 
 // Exponentials of at most 16 rows, and, where some value is not finite, their outputs.
 template <bool kKept>
 HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range,
-                             const Found& found, float* output) {
+                             const Found& found) {
   bool visible[kVirtualLanes][kTileKeys];
   const size_t begin = range.first_panel() * kPanelWidth, end = range.end_panel() * kPanelWidth;
   for (size_t i = 0; i < rows; ++i) edit_row(a, tile, row + i, range);
@@ -188,7 +189,7 @@ HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t
   }
   const size_t room = panel_count(a.value_dim) * kPanelWidth;
   for (size_t i = 0; !tile.finite && i < rows; ++i) {
-    weigh_carefully(a, tile, row + i, visible[i], output + i * room);
+    weigh_carefully(a, tile, row + i, visible[i], found.output + i * room);
   }
 }
 
@@ -202,12 +203,12 @@ HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t
   float* output = (first ? a.output : a.tile_output) + row * room;
   RowSummary summaries[kMostRows];
   RowEvidence evidence[kKept ? kMostRows : 1];
-  const Found found =
-      first ? Found{a.summaries + row, kKept ? a.evidence.rows + row : nullptr} : Found{summaries, evidence};
+  const Found found = first ? Found{a.summaries + row, kKept ? a.evidence.rows + row : nullptr, output}
+                            : Found{summaries, evidence, output};
   for (size_t i = row; i < end; i += kVirtualLanes) {
     const size_t at = i - row;
     exponentials<kKept>(a, tile, i, std::min(kVirtualLanes, end - i), range,
-                        {found.summaries + at, kKept ? found.evidence + at : nullptr}, output + at * room);
+                        {found.summaries + at, kKept ? found.evidence + at : nullptr, output + at * room});
   }
   if (tile.finite) weigh(a, tile, row, end - row, range, output);
   for (size_t i = row; i < end && !first; ++i) {

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kLeastWidth = 40, kMostWidth = 200;
 
 // Spaces at the edges of a token matter to a model and cannot be seen.
-std::string with_visible_edges(std::string text, bool ascii) {
+std::string with_visible_edges(const std::string& text, bool ascii) {
   const std::string_view space = ascii ? "_" : "\xE2\x90\xA3";
   const size_t begin = std::min(text.find_first_not_of(' '), text.size());
   const size_t end = begin == text.size() ? begin : text.find_last_not_of(' ') + 1;

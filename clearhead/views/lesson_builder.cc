@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "clearhead/tensor/tensor.h"
 
@@ -53,7 +54,7 @@ void LessonBuilder::fill_values() {
   const auto& info = trace_.info();
   const size_t layer = focus.layer;
   const auto at = [&](capture::Stage stage, std::vector<size_t> index) {
-    return short_number(number(stage, index, "").value);
+    return short_number(number(stage, std::move(index), "").value);
   };
   values_ = {{"text", info.text},
              {"model", info.model},

@@ -48,7 +48,7 @@ std::span<const Family> families() {
   return all;
 }
 
-LoadedModel load_model(std::shared_ptr<const format::Checkpoint> checkpoint) {
+LoadedModel load_model(const std::shared_ptr<const format::Checkpoint>& checkpoint) {
   ConfigJson json(checkpoint->config_json(), base::quoted((checkpoint->folder() / "config.json").string(), 400));
   const Family& family = family_of(json);
   check_storage_types(json);

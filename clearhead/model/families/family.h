@@ -58,6 +58,6 @@ struct LoadedModel {
 
 // Reads config.json, finds the family by its model_type and packs the parameters with all threads.
 // Throws: Error naming the key, value or tensor that is missing, unknown or does not fit.
-LoadedModel load_model(std::shared_ptr<const format::Checkpoint> checkpoint);
+LoadedModel load_model(const std::shared_ptr<const format::Checkpoint>& checkpoint);
 
 }  // namespace clearhead::model
