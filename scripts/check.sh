@@ -108,7 +108,6 @@ if step "build release" build release; then
 fi
 build_and_test debug && fuzz
 build_and_test tsan $(thread_test_programs)
-step "lint" scripts/lint.sh
 
 echo
 printf '%s\n' "${closing[@]}"
