@@ -3,7 +3,7 @@
 
 build:
 	@scripts/setup.sh build
-	@cmake --preset release --log-level=NOTICE
+	@cmake --preset release >/dev/null
 	@cmake --build --preset program
 
 demo:

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh build
-cmake --preset release --log-level=NOTICE
+cmake --preset release >/dev/null
 cmake --build --preset release
 for program in build/bin/*_bench; do
   [ -x "$program" ] || continue

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cmake --preset debug --log-level=NOTICE >/dev/null
+cmake --preset debug >/dev/null
 status=0
 run-clang-tidy-16 -quiet -p build/debug -j "$(nproc)" "$PWD/clearhead/.*\.cc$" >build/lint.log 2>&1 || status=$?
 grep -E '(warning|error):' -A 3 build/lint.log | sort -u >&2 || true

@@ -9,6 +9,7 @@
 
 #include "clearhead/apps/cli/commands.h"
 #include "clearhead/apps/cli/console.h"
+#include "clearhead/apps/cli/short_waits.h"
 #include "clearhead/base/error.h"
 #include "clearhead/base/interrupt.h"
 #include "clearhead/base/target.h"
@@ -132,6 +133,7 @@ int run_and_report(int argc, char** argv) {
 }  // namespace clearhead::apps
 
 int main(int argc, char** argv) {
+  clearhead::apps::start_with_short_waits(argv);
   clearhead::apps::handle_signals();
   return clearhead::apps::run_and_report(argc, argv);
 }
