@@ -42,11 +42,12 @@ step() {  # step NAME COMMAND...: one step
 }
 
 tests() {  # tests PRESET: all tests of a build, counted one by one
-  local preset=$1 begin=$SECONDS log="$logs/tests-$1.log" status=0 all wrong skipped
+  local preset=$1 begin=$SECONDS log="$logs/tests-$1.log" status=0 summary all wrong skipped
   ctest --preset "$preset" -j "$cores" >"$log" 2>&1 || status=$?
-  all=$(sed -n -E 's/^[0-9]+% tests passed, [0-9]+ tests failed out of ([0-9]+)$/\1/p' "$log")
-  wrong=$(sed -n -E 's/^[0-9]+% tests passed, ([0-9]+) tests failed out of [0-9]+$/\1/p' "$log")
-  skipped=$(grep -c -E '\*\*\*Skipped' "$log")
+  summary=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests failed out of [0-9]+$' "$log" | tail -n 1)  # logs may quote others
+  all=${summary##* }
+  wrong=$(sed -E 's/.*passed, ([0-9]+) .*/\1/' <<<"$summary")
+  skipped=$(grep -c -E '^ *[0-9]+/[0-9]+ Test .*\*\*\*Skipped' "$log")
   if [ -z "$all" ] || { [ "$status" -ne 0 ] && [ "$wrong" -eq 0 ]; }; then
     fail_with_log $((SECONDS - begin)) "tests of the $preset build" "$log"
     failed=$((failed + 1))
@@ -54,7 +55,7 @@ tests() {  # tests PRESET: all tests of a build, counted one by one
   fi
   passed=$((passed + all - wrong - skipped))
   failed=$((failed + wrong))
-  closing+=("$preset: $(grep -E '^[0-9]+% tests passed' "$log") ($skipped skipped), $(grep '^Total Test time' "$log")")
+  closing+=("$preset: $summary ($skipped skipped), $(grep '^Total Test time' "$log" | tail -n 1)")
   if [ "$wrong" -eq 0 ]; then
     report ok $((SECONDS - begin)) "tests of the $preset build: $all"
   else

@@ -16,6 +16,8 @@ GREEN = """cat <<'END'
 Total Test time (real) =   1.50 sec
 END"""
 RED = """cat <<'END'
+100% tests passed, 0 tests failed out of 3
+Total Test time (real) =   9.99 sec
  3/10 Test  #3: base.Utf8 ...***Failed   0.01 sec
 80% tests passed, 2 tests failed out of 10
 
