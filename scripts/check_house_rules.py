@@ -10,11 +10,11 @@ has a line in tests/SKIPPED.md, and every line there names a test that exists. P
 code is 1 if there is any.
 """
 
-import argparse
 import pathlib
 import re
 import subprocess
-import sys
+
+from print_faults import print_faults
 
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 MAX_LINES = 400
@@ -100,15 +100,5 @@ def faults(root):
     yield from faults_of_skips(skips, skipped.read_text(encoding="utf-8") if skipped.exists() else "")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("root", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
-    root = parser.parse_args().root.resolve()
-    found = list(faults(root))
-    for fault in found:
-        print(fault)
-    sys.exit(1 if found else 0)
-
-
 if __name__ == "__main__":
-    main()
+    print_faults(faults, __doc__.splitlines()[0])

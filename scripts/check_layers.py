@@ -9,10 +9,10 @@ that its DEPENDS names; each of those must stand before it in the order and must
 clearhead/apps stand above all and may include anything. Prints one line for each fault; the exit code is 1 if there is any.
 """
 
-import argparse
 import pathlib
 import re
-import sys
+
+from print_faults import print_faults
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|<(clearhead/[^>]+)>)', re.MULTILINE)
 ADD_LAYER = re.compile(r"\badd_layer\s*\(([^)]*)\)")
@@ -96,15 +96,5 @@ def faults(root):
             yield f"{folder.relative_to(root)}: sources, but no CMakeLists.txt"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("root", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
-    root = parser.parse_args().root.resolve()
-    found = list(faults(root))
-    for fault in found:
-        print(fault)
-    sys.exit(1 if found else 0)
-
-
 if __name__ == "__main__":
-    main()
+    print_faults(faults, __doc__.splitlines()[0])

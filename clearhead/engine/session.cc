@@ -161,7 +161,11 @@ size_t Session::memory_estimate(size_t seq_len, const capture::Selection& select
 
 capture::Trace Session::run(std::string_view text, const capture::Selection& selection,
                             const RunOptions& options) const {
-  TokenizedText tokenized = tokenize(text, options.truncate);
+  return run(tokenize(text, options.truncate), selection, options);
+}
+
+capture::Trace Session::run(TokenizedText tokenized, const capture::Selection& selection,
+                            const RunOptions& options) const {
   parts_->check_memory(tokenized.tokens.size(), selection, options);
   const std::vector<int64_t> ids = ids_of(tokenized);
 

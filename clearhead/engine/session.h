@@ -60,6 +60,9 @@ class Session {
 
   // From text to trace. Throws: Error, also with the estimate if it is over the memory limit.
   capture::Trace run(std::string_view text, const capture::Selection& selection, const RunOptions& options = {}) const;
+  // The same for a text that this session has tokenized already; options.truncate has been said then.
+  capture::Trace run(TokenizedText tokenized, const capture::Selection& selection,
+                     const RunOptions& options = {}) const;
 
   // The last hidden state [1, seq, d_model], nothing recorded. Throws: as run.
   tensor::Tensor encode(std::string_view text, const RunOptions& options = {}) const;

@@ -22,6 +22,16 @@ using capture::Stage;
 using capture::Trace;
 using Values = std::vector<double>;
 
+void check_words(const Session& session, const capture::TraceInfo& info) {
+  const TokenizedText again = session.tokenize(info.text, true);
+  const auto same = [](const capture::TraceToken& a, const capture::TraceToken& b) {
+    return a.id == b.id && a.piece == b.piece && a.text == b.text && a.begin == b.begin && a.end == b.end &&
+           a.special == b.special;
+  };
+  if (again.text == info.text && std::ranges::equal(again.tokens, info.tokens, same)) return;
+  base::fail("verify", "the tokens that the trace's text has in this model", "others");
+}
+
 void expect_count(std::string_view what, size_t expected, size_t found) {
   if (found == expected) return;
   base::fail("verify", fmt::format("a trace of this model, with {} {}", expected, what), fmt::format("{}", found),
@@ -205,6 +215,16 @@ VerifyReport verify_end_to_end(const model::Transformer& model, const Trace& tra
   });
   report.ok = is_ok(report);
   return report;
+}
+
+VerifyReport verify(const Session& session, const Trace& trace) {
+  check_words(session, trace.info());
+  return verify(session.transformer(), trace);
+}
+
+VerifyReport verify_end_to_end(const Session& session, const Trace& trace) {
+  check_words(session, trace.info());
+  return verify_end_to_end(session.transformer(), trace);
 }
 
 }  // namespace clearhead::engine

@@ -34,16 +34,14 @@ struct VerifyReport {
 // what their input may be off carried through them.
 // Throws: Error if the trace does not fit the model.
 VerifyReport verify(const model::Transformer& model, const capture::Trace& trace);
-inline VerifyReport verify(const Session& session, const capture::Trace& trace) {
-  return verify(session.transformer(), trace);
-}
+// With a session the words that the trace shows are proved like its numbers: the text is cut into tokens again.
+// Throws: Error also if the tokens differ.
+VerifyReport verify(const Session& session, const capture::Trace& trace);
 
 // Recomputes everything in double from the token ids; tolerance 1e-4 of the stage's largest value. A row reference may
 // be the next whole number where the row's largest score is that close to one, and the row's sum goes with it.
 // Throws: Error if the trace does not fit the model.
 VerifyReport verify_end_to_end(const model::Transformer& model, const capture::Trace& trace);
-inline VerifyReport verify_end_to_end(const Session& session, const capture::Trace& trace) {
-  return verify_end_to_end(session.transformer(), trace);
-}
+VerifyReport verify_end_to_end(const Session& session, const capture::Trace& trace);
 
 }  // namespace clearhead::engine

@@ -12,6 +12,7 @@
 
 #include "clearhead/base/interrupt.h"
 #include "clearhead/engine/memory_estimate.h"
+#include "clearhead/engine/verify.h"
 #include "clearhead/format/safetensors.h"
 #include "clearhead/tensor/compare.h"
 #include "tests/model/tensor_bag.h"
@@ -346,6 +347,27 @@ TEST(SessionDeathTest, AnInterruptEndsTheRunBetweenLayers) {
     std::exit(100);
   };
   EXPECT_EXIT(interrupted_run(), testing::ExitedWithCode(2), "");
+}
+
+TEST(Session, RunsATextThatItHasTokenizedAlready) {
+  const Session toy = Session::toy({.d_model = 16, .num_heads = 2});
+  const capture::Selection selection{{Stage::weights}, std::nullopt, std::nullopt};
+  const capture::Trace of_text = toy.run("a b c", selection), of_tokens = toy.run(toy.tokenize("a b c"), selection);
+  EXPECT_EQ(of_tokens.info().text, "a b c");
+  EXPECT_TRUE(tensor::same_bits(of_tokens.tensor(Stage::weights, 0), of_text.tensor(Stage::weights, 0)));
+}
+
+TEST(Session, VerifyProvesTheWordsOfATraceToo) {
+  const Session toy = Session::toy({.d_model = 16, .num_heads = 2});
+  const capture::Trace trace = toy.run("a b c", {{Stage::token_embedding}, std::nullopt, std::nullopt});
+  EXPECT_TRUE(verify(toy, trace).ok);
+  capture::TraceInfo other = trace.info();
+  other.text = "a b d";
+  capture::Trace lie(other);
+  lie.add(Stage::token_embedding, 0, tensor::clone(trace.tensor(Stage::token_embedding)));
+  for (const auto& check : {error_text([&] { verify(toy, lie); }), error_text([&] { verify_end_to_end(toy, lie); })}) {
+    EXPECT_EQ(check, "[verify] expected the tokens that the trace's text has in this model; found others");
+  }
 }
 
 }  // namespace

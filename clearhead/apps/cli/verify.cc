@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -92,17 +93,6 @@ std::string report_table(const engine::VerifyReport& report) {
                      checked, report.ok ? "ok" : "NOT ok");
 }
 
-// The words that a trace shows are proved like its numbers: the text is cut again.
-void check_tokens(const engine::Session& session, const capture::TraceInfo& info) {
-  const engine::TokenizedText again = session.tokenize(info.text, true);
-  const auto same = [](const capture::TraceToken& a, const capture::TraceToken& b) {
-    return a.id == b.id && a.piece == b.piece && a.text == b.text && a.begin == b.begin && a.end == b.end &&
-           a.special == b.special;
-  };
-  if (again.text == info.text && std::ranges::equal(again.tokens, info.tokens, same)) return;
-  base::fail("verify", "the tokens that the trace's text has in this model", "others");
-}
-
 [[noreturn]] void fail_report(const engine::VerifyReport& report) {
   for (const auto& check : report.stages) {
     if (check.worst_share <= 1) continue;
@@ -123,7 +113,6 @@ Subject subject_of(const Flags& flags) {
   if (is_trace_file(flags.text)) {
     capture::Trace trace = capture::Trace::read(*flags.text.text);
     engine::Session session = open_session(flags.text.model.empty() ? trace.info().model : flags.text.model);
-    check_tokens(session, trace.info());
     return {std::move(session), std::move(trace)};
   }
   if (flags.text.lines) base::refuse("verify", "one text", "--lines");

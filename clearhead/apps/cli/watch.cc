@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "clearhead/apps/cli/console.h"
 #include "clearhead/base/error.h"
@@ -45,11 +46,12 @@ engine::Session open_session(const std::string& model) {
 capture::Trace watch(const engine::Session& session, const std::string& text, const capture::Selection& selection,
                      const TextFlags& flags) {
   report_invalid_text(text);
-  report_tokenization(session, session.tokenize(text, flags.truncate));
+  engine::TokenizedText tokenized = session.tokenize(text, flags.truncate);
+  report_tokenization(session, tokenized);
   Progress progress(fmt::format("reading through {}", session.name()));
   engine::RunOptions options = flags.run_options();
   options.progress = [&](size_t done, size_t total) { progress.step(done, total); };
-  capture::Trace trace = session.run(text, selection, options);
+  capture::Trace trace = session.run(std::move(tokenized), selection, options);
   report_non_finite(trace);
   return trace;
 }
