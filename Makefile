@@ -6,8 +6,12 @@ build:
 	@cmake --preset release >/dev/null
 	@cmake --build --preset program
 
+# GNU make ends with 2 whatever a recipe ended with, except when it was only asked: so `make demo` keeps the 1 of demo.sh.
+ifeq ($(MAKECMDGOALS),demo)
+MAKEFLAGS += --question
+endif
 demo:
-	@scripts/demo.sh
+	+@MAKEFLAGS= scripts/demo.sh
 
 check:
 	@scripts/check.sh

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/demo.sh shows real attention, or says what is missing and shows the toy. make and clearhead are stand-ins."""
+"""`make demo` shows real attention, or says what is missing and shows the toy. The build and clearhead are stand-ins."""
 
 import os
 import pathlib
@@ -8,7 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "demo.sh"
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+MAKE = shutil.which("make")
 
 
 class Demo(unittest.TestCase):
@@ -17,12 +18,14 @@ class Demo(unittest.TestCase):
             root = pathlib.Path(folder)
             for name in ("scripts", "bin", "build/bin"):
                 (root / name).mkdir(parents=True)
-            shutil.copy(SCRIPT, root / "scripts")
+            shutil.copy(SOURCE / "scripts" / "demo.sh", root / "scripts")
+            shutil.copy(SOURCE / "Makefile", root)
             self.stand_in(root / "bin" / "make", make)
             self.stand_in(root / "build" / "bin" / "clearhead",
                           f'echo "$@" >>{root}/calls; [ "$1" != fetch ] || {fetch}')
             environment = {**os.environ, "PATH": f"{root}/bin:{os.environ['PATH']}"}
-            run = subprocess.run([root / "scripts" / "demo.sh"], env=environment, capture_output=True, text=True,
+            environment.pop("MAKEFLAGS", None)
+            run = subprocess.run([MAKE, "-C", root, "demo"], env=environment, capture_output=True, text=True,
                                  stdin=subprocess.DEVNULL, check=False)
             calls = root / "calls"
             return run, calls.read_text().splitlines() if calls.exists() else []
