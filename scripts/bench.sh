@@ -10,7 +10,7 @@ cmake --build --preset release
 for program in build/bin/*_bench; do
   [ -x "$program" ] || continue
   printf '\n== %s\n\n' "$(basename "$program")"
-  "$program" --benchmark_color=false
+  "$program"
 done
 if build/bin/clearhead bench --help >/dev/null 2>&1; then
   printf '\n== clearhead bench\n\n'
