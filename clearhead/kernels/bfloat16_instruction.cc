@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Written in intrinsics, because Highway has no target for AVX512_BF16. Attributes, not flags of the file, say what the
+// functions need: nothing that other files share may be compiled for a machine that has more than theirs.
+#include "clearhead/kernels/bfloat16_instruction.h"
+
+#if defined(__x86_64__)
+
+// The header's own registers of no value are reported by g++ 12 (GCC bug 105593).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#define CLEARHEAD_BFLOAT16 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
+#define CLEARHEAD_BFLOAT16_INLINE CLEARHEAD_BFLOAT16 __attribute__((always_inline)) inline
+
+namespace clearhead::kernels::instruction {
+namespace {
+
+// Floats of a vector, and pairs.
+constexpr size_t kWidth = kPanelWidth;
+
+// The first count of 16 lanes; all of them if there are more.
+CLEARHEAD_BFLOAT16_INLINE __mmask16 lanes(size_t count) {
+  return static_cast<__mmask16>(count >= kWidth ? 0xffff : (1u << count) - 1);
+}
+
+// Accumulators of kRows x kPanels outputs of 16 stay in registers over all pairs.
+template <size_t kRows, size_t kPanels>
+CLEARHEAD_BFLOAT16_INLINE void tile(const PairProduct& p, size_t row, size_t panel) {
+  const Pair* left = p.left + row * p.left_stride;
+  const Pair* right = p.panels + panel * p.panel_stride;
+  float* output = p.output + row * p.output_stride + panel * kWidth;
+  const size_t left_stride = p.left_stride, panel_stride = p.panel_stride;
+
+  __m512 sums[kRows][kPanels];
+  for (size_t i = 0; i < kRows; ++i) {
+    for (size_t v = 0; v < kPanels; ++v) {
+      sums[i][v] = p.accumulate ? _mm512_loadu_ps(output + i * p.output_stride + v * kWidth) : _mm512_setzero_ps();
+    }
+  }
+  for (size_t k = 0; k < p.pairs; ++k) {
+    __m512bh columns[kPanels];
+    for (size_t v = 0; v < kPanels; ++v) {
+      columns[v] = (__m512bh)_mm512_loadu_si512(right + v * panel_stride + k * kWidth);
+    }
+    for (size_t i = 0; i < kRows; ++i) {
+      const __m512bh element = (__m512bh)_mm512_set1_epi32(static_cast<int>(left[i * left_stride + k]));
+      for (size_t v = 0; v < kPanels; ++v) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], element, columns[v]);
+    }
+  }
+  const __m512 factor = _mm512_set1_ps(p.factor);
+  for (size_t i = 0; i < kRows; ++i) {
+    for (size_t v = 0; v < kPanels; ++v) {
+      const __m512 result = _mm512_fmadd_ps(sums[i][v], factor, _mm512_setzero_ps());
+      _mm512_storeu_ps(output + i * p.output_stride + v * kWidth, result);
+    }
+  }
+}
+
+using TileFunction = void (*)(const PairProduct&, size_t, size_t);
+
+template <size_t kRows, size_t kPanels>
+CLEARHEAD_BFLOAT16 void tile_of(const PairProduct& p, size_t row, size_t panel) {
+  tile<kRows, kPanels>(p, row, panel);
+}
+
+// Tiles of 1, 2, ... rows.
+template <size_t kPanels, size_t... kRows>
+constexpr auto tile_functions(std::index_sequence<kRows...>) {
+  return std::array<TileFunction, sizeof...(kRows)>{tile_of<kRows + 1, kPanels>...};
+}
+
+// All rows of kPanels panels; at most 24 accumulators. The last two tiles share their rows evenly.
+template <size_t kPanels>
+void tiles_of_panels(const PairProduct& p, size_t panel) {
+  constexpr size_t kMost = std::min<size_t>(12, 24 / kPanels);
+  static constexpr auto kTiles = tile_functions<kPanels>(std::make_index_sequence<kMost>());
+  for (size_t row = 0; row < p.rows;) {
+    const size_t rest = p.rows - row;
+    const size_t rows = rest <= kMost ? rest : rest < 2 * kMost ? (rest + 1) / 2 : kMost;
+    kTiles[rows - 1](p, row, panel);
+    row += rows;
+  }
+}
+
+// 32 floats, those from count on as 0, become 16 pairs.
+CLEARHEAD_BFLOAT16_INLINE __m512i rounded(const float* numbers, size_t count) {
+  const __m512 low = _mm512_maskz_loadu_ps(lanes(count), numbers);
+  const __m512 high =
+      count > kWidth ? _mm512_maskz_loadu_ps(lanes(count - kWidth), numbers + kWidth) : _mm512_setzero_ps();
+  return (__m512i)_mm512_cvtne2ps_pbh(high, low);
+}
+
+// 16 x 16, in place: pairs of rows, then of their halves, then of lanes of 128 bits.
+CLEARHEAD_BFLOAT16_INLINE void transpose(__m512i (&rows)[kWidth]) {
+  __m512i mixed[kWidth];
+  for (size_t i = 0; i < kWidth; i += 2) {
+    mixed[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
+    mixed[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
+  }
+  for (size_t i = 0; i < kWidth; i += 4) {
+    for (size_t half = 0; half < 2; ++half) {
+      rows[i + 2 * half] = _mm512_unpacklo_epi64(mixed[i + half], mixed[i + half + 2]);
+      rows[i + 2 * half + 1] = _mm512_unpackhi_epi64(mixed[i + half], mixed[i + half + 2]);
+    }
+  }
+  for (size_t i = 0; i < 4; ++i) {  // rows[4 b + i]: column 4 lane + i of the rows 4 b ... 4 b + 3
+    const __m512i even_low = _mm512_shuffle_i32x4(rows[i], rows[4 + i], 0x88);
+    const __m512i odd_low = _mm512_shuffle_i32x4(rows[i], rows[4 + i], 0xdd);
+    const __m512i even_high = _mm512_shuffle_i32x4(rows[8 + i], rows[12 + i], 0x88);
+    const __m512i odd_high = _mm512_shuffle_i32x4(rows[8 + i], rows[12 + i], 0xdd);
+    mixed[i] = _mm512_shuffle_i32x4(even_low, even_high, 0x88);
+    mixed[4 + i] = _mm512_shuffle_i32x4(odd_low, odd_high, 0x88);
+    mixed[8 + i] = _mm512_shuffle_i32x4(even_low, even_high, 0xdd);
+    mixed[12 + i] = _mm512_shuffle_i32x4(odd_low, odd_high, 0xdd);
+  }
+  for (size_t i = 0; i < kWidth; ++i) rows[i] = mixed[i];
+}
+
+}  // namespace
+
+bool available() { return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl"); }
+
+void pair_product(const PairProduct& p) {
+  size_t panel = 0;
+  for (; panel + 4 <= p.num_panels; panel += 4) tiles_of_panels<4>(p, panel);
+  for (; panel + 2 <= p.num_panels; panel += 2) tiles_of_panels<2>(p, panel);
+  for (; panel < p.num_panels; ++panel) tiles_of_panels<1>(p, panel);
+}
+
+CLEARHEAD_BFLOAT16 void round_to_pairs(const float* numbers, size_t stride, size_t rows, size_t columns, Pair* pairs,
+                                       size_t pair_stride) {
+  for (size_t row = 0; row < rows; ++row, numbers += stride, pairs += pair_stride) {
+    for (size_t i = 0; i < columns; i += 2 * kWidth) {
+      const __m512i found = rounded(numbers + i, columns - i);
+      _mm512_mask_storeu_epi32(pairs + i / 2, lanes(pair_count(columns - i)), found);
+    }
+  }
+}
+
+CLEARHEAD_BFLOAT16 void pack_column_panel(const float* matrix, size_t stride, size_t depth, size_t columns,
+                                          Pair* panel) {
+  alignas(64) static constexpr uint16_t kInTurns[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                        8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const __m512i in_turns = _mm512_load_si512(kInTurns);
+  const __mmask16 wanted = lanes(columns);
+  for (size_t k = 0; k < depth; k += 2, panel += kWidth) {
+    const __m512 low = _mm512_maskz_loadu_ps(wanted, matrix + k * stride);
+    const __m512 high = k + 1 < depth ? _mm512_maskz_loadu_ps(wanted, matrix + (k + 1) * stride) : _mm512_setzero_ps();
+    const __m512i halves = (__m512i)_mm512_cvtne2ps_pbh(high, low);
+    _mm512_storeu_si512(panel, _mm512_permutexvar_epi16(in_turns, halves));
+  }
+}
+
+CLEARHEAD_BFLOAT16 void pack_row_panel(const float* matrix, size_t stride, size_t depth, size_t columns, Pair* panel) {
+  for (size_t k = 0; k < depth; k += 2 * kWidth) {
+    __m512i pairs[kWidth];
+    for (size_t j = 0; j < kWidth; ++j) {
+      pairs[j] = j < columns ? rounded(matrix + j * stride + k, depth - k) : _mm512_setzero_si512();
+    }
+    transpose(pairs);
+    const size_t count = std::min(kWidth, pair_count(depth - k));
+    for (size_t i = 0; i < count; ++i, panel += kWidth) _mm512_storeu_si512(panel, pairs[i]);
+  }
+}
+
+}  // namespace clearhead::kernels::instruction
+
+#else
+
+namespace clearhead::kernels::instruction {
+
+bool available() { return false; }
+void pair_product(const PairProduct&) {}
+void round_to_pairs(const float*, size_t, size_t, size_t, Pair*, size_t) {}
+void pack_column_panel(const float*, size_t, size_t, size_t, Pair*) {}
+void pack_row_panel(const float*, size_t, size_t, size_t, Pair*) {}
+
+}  // namespace clearhead::kernels::instruction
+
+#endif

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "clearhead/kernels/bfloat16_tile.h"
+
+// What bfloat16_tile.h promises, by the instructions of AVX512_BF16. Call these only where the machine has them.
+namespace clearhead::kernels::instruction {
+
+// Whether this processor has them; false on one that is not x86.
+bool available();
+
+void pair_product(const PairProduct& product);
+void round_to_pairs(const float* numbers, size_t stride, size_t rows, size_t columns, Pair* pairs, size_t pair_stride);
+// One panel of at most 16 columns.
+void pack_column_panel(const float* matrix, size_t stride, size_t depth, size_t columns, Pair* panel);
+void pack_row_panel(const float* matrix, size_t stride, size_t depth, size_t columns, Pair* panel);
+
+}  // namespace clearhead::kernels::instruction
