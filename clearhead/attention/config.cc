@@ -23,6 +23,8 @@ std::string_view name_of(Causal causal) {
   return {};
 }
 
+std::string_view name_of(Precision precision) { return precision == Precision::single ? "float" : "bfloat16"; }
+
 std::string text_of(const std::optional<size_t>& window) { return window ? fmt::format("{}", *window) : "null"; }
 
 // JSON knows no infinity.
@@ -78,10 +80,11 @@ void AttentionConfig::check() const {
 std::string AttentionConfig::json() const {
   return fmt::format(
       R"({{"num_heads": {}, "num_kv_heads": {}, "head_dim": {}, "value_dim": {}, "scale": {}, "causal": "{}", )"
-      R"("key_offset": {}, "left_window": {}, "right_window": {}, "soft_cap": {}, "alibi_slopes": {}, "sinks": {}}})",
+      R"("key_offset": {}, "left_window": {}, "right_window": {}, "soft_cap": {}, "alibi_slopes": {}, "sinks": {}, )"
+      R"("precision": "{}"}})",
       num_heads, num_kv_heads, head_dim, value_dim, effective_scale(), name_of(causal), key_offset,
       text_of(left_window), text_of(right_window), soft_cap ? text_of(*soft_cap) : "null", text_of(alibi_slopes),
-      text_of(sinks));
+      text_of(sinks), name_of(precision));
 }
 
 }  // namespace clearhead::attention

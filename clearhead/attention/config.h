@@ -22,6 +22,14 @@ constexpr int64_t bottom_right(size_t query_len, size_t key_len) {
   return static_cast<int64_t>(key_len) - static_cast<int64_t>(query_len);
 }
 
+// What the products of a run are computed in.
+//   single    float
+//   bfloat16  query, key, value and the exponentials of the scores rounded to bfloat16, sums of products in float;
+//   twice
+//             as fast where the machine has AVX512_BF16, the same bits but slow elsewhere. The sums of the exponentials
+//             and the weights that are shown stay float, from the same exponentials.
+enum class Precision { single, bfloat16 };
+
 // How heads attend: behaviours, never models.
 //
 //   s_ij = cap tanh(scale q_i . k_j / cap) + bias_ij + slope_h (j - p_i)     p_i = i + key_offset
@@ -41,6 +49,7 @@ struct AttentionConfig {
   std::optional<float> soft_cap = std::nullopt;  // greater than 0, in natural units
   std::vector<float> alibi_slopes = {};          // [num_heads], or empty for none
   std::vector<float> sinks = {};                 // [num_heads] natural logits of a learned sink, or empty for none
+  Precision precision = Precision::single;
 
   float effective_scale() const;
   size_t kv_head_of(size_t head) const { return head / (num_heads / num_kv_heads); }

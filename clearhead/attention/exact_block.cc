@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "clearhead/attention/key_product.h"
 #include "clearhead/attention/sizes.h"
 #include "clearhead/kernels/elementary.h"
 #include "clearhead/kernels/softmax.h"
@@ -11,13 +12,13 @@
 
 namespace clearhead::attention {
 ExactScratch::ExactScratch(const AttentionConfig& config, size_t value_room)
-    : query(kQueryBlock * config.head_dim),
-      scores(kQueryBlock * kKeyTile),
+    : scores(kQueryBlock * kKeyTile),
       raw(kQueryBlock * kKeyTile),
       output(kQueryBlock * value_room),
       bias(kKeyTile),
       visible(kQueryBlock * kKeyTile),
       mask_row(kKeyTile),
+      weights(config.precision == Precision::bfloat16 ? kQueryBlock * kernels::pair_count(kKeyTile) : 0),
       tile_rows(kQueryBlock),
       rows(kQueryBlock) {}
 
@@ -32,7 +33,6 @@ ExactBlock::ExactBlock(const ExactWork& work, ExactScratch& scratch, const Place
       count_(std::min(kQueryBlock, sequence_.query_len - first_query_)) {}
 
 void ExactBlock::run() {
-  scale_queries();
   std::fill_n(scratch_.rows.begin(), count_, kNothingSeen);
   for (const kernels::KeyTile& tile : work_.packed.tiles(sequence_index_, config_.kv_head_of(head_))) {
     tile_ = tile;
@@ -61,15 +61,6 @@ std::span<float> ExactBlock::stage_row(tensor::Tensor& stage, size_t row) const 
   return stage.as<float>().subspan(start + sequence_.key_begin + tile_.first, tile_.count);
 }
 
-void ExactBlock::scale_queries() {
-  for (size_t row = 0; row < count_; ++row) {
-    const float* query = &work_.input.query[(query_row(row) * config_.num_heads + head_) * config_.head_dim];
-    for (size_t i = 0; i < config_.head_dim; ++i) {
-      scratch_.query[row * config_.head_dim + i] = query[i] * work_.editor.recipe.query_factor;
-    }
-  }
-}
-
 // By position: what the first row may begin to see and the last may end with.
 bool ExactBlock::any_row_sees_tile() const {
   const size_t begin = visible_keys(config_, sequence_, first_query_).begin;
@@ -79,7 +70,7 @@ bool ExactBlock::any_row_sees_tile() const {
 
 // Kernel scores of the tile, -infinity where a key may not be seen.
 void ExactBlock::score_tile() {
-  multiply_keys(scratch_.query.data(), config_.head_dim, scratch_.scores.data());
+  multiply_queries(work_.editor.recipe.query_factor, scratch_.scores);
   for (size_t row = 0; row < count_; ++row) {
     work_.editor.edit(sequence_, head_, first_query_ + row, tile_.first, score_row(row));
     hide_by_position(row);
@@ -103,25 +94,15 @@ void ExactBlock::read_mask(size_t row) {
                             std::span(scratch_.bias).first(tile_.count));
 }
 
-// left times the keys of the tile. Shapes: left [count, head_dim] with stride; output [count, 256].
-void ExactBlock::multiply_keys(const float* left, size_t stride, float* output) const {
-  kernels::tile_product({.left = left,
-                         .left_stride = stride,
-                         .panels = tile_.keys,
-                         .panel_stride = config_.head_dim * kernels::kPanelWidth,
-                         .output = output,
-                         .output_stride = kKeyTile,
-                         .rows = count_,
-                         .depth = config_.head_dim,
-                         .num_panels = kernels::panel_count(tile_.count)});
+// The queries of the block, times factor, times the keys of the tile. Shapes: products [block, 256].
+void ExactBlock::multiply_queries(float factor, std::vector<float>& products) const {
+  const float* query = &work_.input.query[(query_row(0) * config_.num_heads + head_) * config_.head_dim];
+  multiply_keys(config_, {query, config_.num_heads * config_.head_dim, count_}, factor, tile_, products, kKeyTile);
 }
 
 void ExactBlock::show_tile() {
   ExactStages& stages = work_.stages;
-  if (stages.raw_needed()) {
-    multiply_keys(&work_.input.query[(query_row(0) * config_.num_heads + head_) * config_.head_dim],
-                  config_.num_heads * config_.head_dim, scratch_.raw.data());
-  }
+  if (stages.raw_needed()) multiply_queries(1.0f, scratch_.raw);
   for (size_t row = 0; row < count_ && stages.any(); ++row) {
     const std::span<const float> raw(&scratch_.raw[row * kKeyTile], tile_.count), scores = score_row(row);
     if (stages.raw_scores) std::ranges::copy(raw, stage_row(stages.raw, row).begin());
@@ -158,6 +139,7 @@ void ExactBlock::weigh_tile() {
                            [](float score) { return score == kUnseen ? uint8_t{0} : uint8_t{1}; });
   }
   for (size_t row = 0; row < count_; ++row) scratch_.tile_rows[row] = kernels::softmax_tile(score_row(row), {});
+  if (config_.precision == Precision::bfloat16) return multiply_pairs();
   if (tile_.finite) return multiply_values(0, count_, 0, tile_.count, false);
   std::fill_n(scratch_.output.begin(), count_ * work_.value_room, 0.0f);
   for (size_t row = 0; row < count_; ++row) {
@@ -179,6 +161,28 @@ void ExactBlock::multiply_values(size_t row, size_t rows, size_t key, size_t dep
                          .depth = depth,
                          .num_panels = kernels::panel_count(config_.value_dim),
                          .accumulate = accumulate});
+}
+
+// The same in bfloat16, for all rows and keys.
+void ExactBlock::multiply_pairs() {
+  const size_t pairs = kernels::pair_count(tile_.count), stride = kernels::pair_count(kKeyTile);
+  kernels::round_to_pairs(scratch_.scores.data(), kKeyTile, count_, tile_.count, scratch_.weights.data(), stride);
+  kernels::PairProduct product{.left = scratch_.weights.data(),
+                               .left_stride = stride,
+                               .panels = tile_.value_pairs,
+                               .panel_stride = pairs * kernels::kPanelWidth,
+                               .output = scratch_.output.data(),
+                               .output_stride = work_.value_room,
+                               .rows = count_,
+                               .pairs = pairs,
+                               .num_panels = kernels::panel_count(config_.value_dim)};
+  if (tile_.finite) return kernels::pair_product(product);
+  for (size_t row = 0; row < count_; ++row) {
+    uint8_t* visible = &scratch_.visible[row * kKeyTile];
+    std::fill(visible + tile_.count, visible + kKeyTile, uint8_t{0});
+    kernels::pair_product_of_visible(product, visible);
+    product.left += stride, product.output += work_.value_room;
+  }
 }
 
 void ExactBlock::merge_tile() {

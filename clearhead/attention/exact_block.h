@@ -38,13 +38,13 @@ struct ExactWork {
 struct ExactScratch {
   explicit ExactScratch(const AttentionConfig& config, size_t value_room);
 
-  std::vector<float> query;                          // [block, head_dim], times the factor of the recipe
   std::vector<float> scores;                         // [block, 256]: kernel scores, then their exponentials
   std::vector<float> raw;                            // [block, 256]
   std::vector<float> output;                         // [block, value_dim up to a multiple of 16]
   std::vector<float> bias;                           // [256]
   std::vector<uint8_t> visible;                      // [block, 256]
   std::vector<uint8_t> mask_row;                     // [256]
+  std::vector<kernels::Pair> weights;                // [block, 128], in bfloat16
   std::vector<kernels::RowSummary> tile_rows, rows;  // [block]
 };
 
@@ -66,15 +66,15 @@ class ExactBlock {
   std::span<float> stage_row(tensor::Tensor& stage, size_t row) const;
   float slope() const { return config_.alibi_slopes.empty() ? 0.0f : config_.alibi_slopes[head_]; }
 
-  void scale_queries();
   bool any_row_sees_tile() const;
   void score_tile();
   void hide_by_position(size_t row);
-  void multiply_keys(const float* left, size_t stride, float* output) const;
+  void multiply_queries(float factor, std::vector<float>& products) const;
   void show_tile();
   void natural_scores(std::span<const float> raw, size_t row, std::span<float> scores);
   void weigh_tile();
   void multiply_values(size_t row, size_t rows, size_t key, size_t depth, bool accumulate);
+  void multiply_pairs();
   void merge_tile();
   void finish_rows();
   void read_mask(size_t row);

@@ -4,10 +4,11 @@
 #include <cstddef>
 
 #include "clearhead/base/memory.h"
+#include "clearhead/kernels/bfloat16_tile.h"
 
 namespace clearhead::attention {
 
-// Room for floats that only ever grows; what stood in it may be lost when it does.
+// Room for floats, or for as many pairs, that only ever grows; what stood in it may be lost when it does.
 class FloatRoom {
  public:
   float* at_least(size_t count) {
@@ -15,6 +16,7 @@ class FloatRoom {
     return data();
   }
   float* data() { return reinterpret_cast<float*>(buffer_.data()); }
+  kernels::Pair* pairs() { return reinterpret_cast<kernels::Pair*>(buffer_.data()); }
 
  private:
   base::AlignedBuffer buffer_;

@@ -21,6 +21,7 @@ namespace {
 // What one thread works in.
 struct Scratch {
   FloatRoom query, scores, tile_output, output;  // as AttentionRows has them
+  FloatRoom weights;                             // pairs of weights, in bfloat16
   FloatRoom keys, values;                        // packed keys of one kv head of a sequence
   std::vector<kernels::KeyTile> tiles;           // of that kv head
   std::array<kernels::KeyRange, kernels::kMostRows> seen;
@@ -70,6 +71,7 @@ class Run {
         output_(output),
         statistics_(statistics),
         workspace_(workspace),
+        in_pairs_(config_.precision == Precision::bfloat16),
         group_(config_.num_heads / config_.num_kv_heads),
         value_room_(padded_value_dim(config_)) {}
 
@@ -143,9 +145,10 @@ class Run {
       scratch.scores.at_least(kernels::kMostRows * kernels::kScoreStride);
       scratch.tile_output.at_least(kernels::kMostRows * value_room_);
       scratch.output.at_least(kernels::kMostRows * value_room_);
+      if (in_pairs_) scratch.weights.at_least(kernels::kMostRows * kernels::kPairStride);
       if (cut == Cut::queries) continue;
-      scratch.keys.at_least(key_room(longest_key_) * config_.head_dim);
-      scratch.values.at_least(key_room(longest_key_) * value_room_);
+      scratch.keys.at_least(key_room(longest_key_) * packed_key_width(config_));
+      scratch.values.at_least(key_room(longest_key_) * packed_value_width(config_));
       grow(scratch.tiles, tile_count(longest_key_));
     }
     if (cut == Cut::queries) workspace_.packed.pack(config_, input_, sequences_);
@@ -282,6 +285,7 @@ class Run {
     work.value_dim = config_.value_dim;
     if (editor_.edits()) work.edit = {&edit_scores, &context};
     work.scaled_query = own.query.data();
+    if (in_pairs_) work.query_pairs = own.query.pairs(), work.weight_pairs = own.weights.pairs();
     work.scores = own.scores.data();
     work.tile_output = own.tile_output.data();
     work.summaries = own.summaries.data();
@@ -328,6 +332,7 @@ class Run {
   const AttentionSpans& output_;
   RowStatistics* statistics_;  // or nullptr
   FusedAttention::Workspace& workspace_;
+  bool in_pairs_;  // the products are in bfloat16
   size_t group_, value_room_;
   size_t longest_query_ = 0, longest_key_ = 0;  // of the sequences
 };

@@ -6,6 +6,38 @@
 #include "clearhead/base/parallel.h"
 
 namespace clearhead::attention {
+namespace {
+
+bool in_pairs(const AttentionConfig& config) { return config.precision == Precision::bfloat16; }
+
+kernels::Pair* pairs_at(float* place) { return reinterpret_cast<kernels::Pair*>(place); }
+
+// Returns whether all values are finite as they are packed.
+bool pack_values(const AttentionConfig& config, const float* rows, size_t stride, size_t count, float* values) {
+  const size_t room = padded_value_dim(config);
+  if (in_pairs(config)) {
+    const std::span<kernels::Pair> pairs(pairs_at(values), room * kernels::pair_count(count));
+    kernels::pack_columns_to_pairs(rows, stride, count, config.value_dim, pairs);
+    return kernels::all_finite(pairs);
+  }
+  kernels::pack_columns(rows, stride, count, config.value_dim, {values, room * count});
+  return kernels::all_finite(rows, stride, count, config.value_dim);
+}
+
+}  // namespace
+
+kernels::KeyTile tile_at(const AttentionConfig& config, size_t first, size_t count, const PackedPlace& place) {
+  if (!in_pairs(config)) return {first, count, place.keys, place.values, true};
+  return {first, count, nullptr, nullptr, true, pairs_at(place.keys), pairs_at(place.values)};
+}
+
+void pack_keys(const AttentionConfig& config, const float* rows, size_t stride, size_t count, float* keys) {
+  const size_t size = key_room(count) * packed_key_width(config);
+  if (in_pairs(config)) {
+    return kernels::pack_rows_to_pairs(rows, stride, config.head_dim, count, {pairs_at(keys), size});
+  }
+  kernels::pack_rows(rows, stride, config.head_dim, count, {keys, size});
+}
 
 kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& input, const Sequence& sequence,
                            size_t kv_head, size_t index, const PackedPlace& place) {
@@ -16,11 +48,12 @@ kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& 
   const size_t value_stride = config.num_kv_heads * config.value_dim;
   const float* key_rows = input.key.data() + row * config.head_dim;
   const float* value_rows = input.value.data() + row * config.value_dim;
-  float* keys = place.keys + first * config.head_dim;
-  float* values = place.values + first * padded_value_dim(config);
-  kernels::pack_rows(key_rows, key_stride, config.head_dim, count, {keys, key_room(count) * config.head_dim});
-  kernels::pack_columns(value_rows, value_stride, count, config.value_dim, {values, padded_value_dim(config) * count});
-  return {first, count, keys, values, kernels::all_finite(value_rows, value_stride, count, config.value_dim)};
+  const PackedPlace packed{place.keys + first * packed_key_width(config),
+                           place.values + first * packed_value_width(config)};
+  kernels::KeyTile tile = tile_at(config, first, count, packed);
+  pack_keys(config, key_rows, key_stride, count, packed.keys);
+  tile.finite = pack_values(config, value_rows, value_stride, count, packed.values);
+  return tile;
 }
 
 void PackedKeys::pack(const AttentionConfig& config, const AttentionInput& input, std::span<const Sequence> sequences) {
@@ -36,8 +69,9 @@ void PackedKeys::pack(const AttentionConfig& config, const AttentionInput& input
     tiles += config.num_kv_heads * place.num_tiles;
     keys += config.num_kv_heads * place.room;
   }
-  float* packed_keys = keys_.at_least(keys * config.head_dim);
-  float* packed_values = values_.at_least(keys * padded_value_dim(config));
+  const size_t key_width = packed_key_width(config), value_width = packed_value_width(config);
+  float* packed_keys = keys_.at_least(keys * key_width);
+  float* packed_values = values_.at_least(keys * value_width);
   tiles_.resize(tiles);
   base::parallel_for(units_.size(), [&](size_t number) {
     const auto& [sequence, kv_head, index] = units_[number];
@@ -45,7 +79,7 @@ void PackedKeys::pack(const AttentionConfig& config, const AttentionInput& input
     const size_t first = place.first_key + kv_head * place.room;
     tiles_[place.first_tile + kv_head * place.num_tiles + index] =
         pack_tile(config, input, sequences[sequence], kv_head, index,
-                  {packed_keys + first * config.head_dim, packed_values + first * padded_value_dim(config)});
+                  {packed_keys + first * key_width, packed_values + first * value_width});
   });
 }
 

@@ -23,13 +23,29 @@ inline size_t padded_value_dim(const AttentionConfig& config) {
   return kernels::panel_count(config.value_dim) * kernels::kPanelWidth;
 }
 
+// Floats that a packed key and a packed value take, or pairs, of the same size, in bfloat16. A value is half a pair
+// wide there, so that keys are counted in pairs.
+inline size_t packed_key_width(const AttentionConfig& config) {
+  return config.precision == Precision::single ? config.head_dim : kernels::pair_count(config.head_dim);
+}
+inline size_t packed_value_width(const AttentionConfig& config) {
+  return config.precision == Precision::single ? padded_value_dim(config) : padded_value_dim(config) / 2;
+}
+
 constexpr size_t tile_count(size_t key_len) { return (key_len + kKeyTile - 1) / kKeyTile; }
 
-// Where the packed keys and values of one kv head of a sequence begin.
+// Where the packed keys and values of one kv head of a sequence begin; pairs stand there in bfloat16.
 struct PackedPlace {
-  float* keys;    // [key_room, head_dim]
-  float* values;  // [key_room, padded_value_dim]
+  float* keys;    // [key_room, packed_key_width]
+  float* values;  // [key_room, packed_value_width]
 };
+
+// A tile whose keys and values stand there.
+kernels::KeyTile tile_at(const AttentionConfig& config, size_t first, size_t count, const PackedPlace& place);
+
+// Packs keys in panels as multiply_keys reads them. Shapes: rows [count, head_dim], stride floats from row to row; keys
+// [key_room(count), packed_key_width].
+void pack_keys(const AttentionConfig& config, const float* rows, size_t stride, size_t count, float* keys);
 
 // Packs tile index of one kv head of a sequence into its place; of input only key and value are read.
 kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& input, const Sequence& sequence,
@@ -59,8 +75,8 @@ class PackedKeys {
 
   std::vector<Place> places_;
   std::vector<Unit> units_;
-  FloatRoom keys_;                       // [keys of all, head_dim], panels inside a tile
-  FloatRoom values_;                     // [keys of all, value_dim up to a multiple of 16], panels inside a tile
+  FloatRoom keys_;                       // [keys of all, packed_key_width], panels inside a tile
+  FloatRoom values_;                     // [keys of all, packed_value_width], panels inside a tile
   std::vector<kernels::KeyTile> tiles_;  // [tiles of all]
 };
 

@@ -13,6 +13,7 @@ namespace clearhead::attention {
 // How every path computes a kernel score, in log2 units, to the same bit:
 //
 //   q' = q query_factor, rounded once       dot = sum over head_dim of q' k, in order, by fused multiply-add
+//   in bfloat16 dot = (sum over head_dim of q k, both rounded, by kernels::pair_product) query_factor
 //   t = dot, or with a soft cap tanh(dot) cap_factor
 //   t = fma(bias, log2 e, t) for the bias of a float mask, then for that of ALiBi, which is slope float(j - p)
 struct ScoreRecipe {

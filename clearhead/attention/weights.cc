@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "clearhead/attention/key_product.h"
 #include "clearhead/attention/merge.h"
 #include "clearhead/attention/packed_keys.h"
 #include "clearhead/attention/score_edit.h"
@@ -53,23 +54,14 @@ void RebuiltWeights::rebuild(const Sequence& sequence, const capture::WeightArea
   const ScoreIndex index{config_.num_heads, input_.query_len, input_.key_len};
   const size_t head_dim = config_.head_dim, kv_head = config_.kv_head_of(part.head);
   const size_t key_row = (part.batch * input_.key_len + part.first_key) * config_.num_kv_heads + kv_head;
-  std::vector<float> panels(key_room(part.keys) * head_dim), query(head_dim), scores(key_room(part.keys));
-  kernels::pack_rows(input_.key.data() + key_row * head_dim, config_.num_kv_heads * head_dim, head_dim, part.keys,
-                     panels);
+  std::vector<float> panels(key_room(part.keys) * packed_key_width(config_)), scores(key_room(part.keys));
+  pack_keys(config_, input_.key.data() + key_row * head_dim, config_.num_kv_heads * head_dim, part.keys, panels.data());
+  const kernels::KeyTile tile = tile_at(config_, 0, part.keys, {panels.data(), nullptr});
   const size_t first = part.first_key - sequence.key_begin;
   for (size_t i = part.first_query; i < part.first_query + part.queries; ++i) {
     const size_t query_row = (part.batch * input_.query_len + i) * config_.num_heads + part.head;
-    std::ranges::transform(input_.query.subspan(query_row * head_dim, head_dim), query.begin(),
-                           [&](float x) { return x * editor.recipe.query_factor; });
-    kernels::tile_product({.left = query.data(),
-                           .left_stride = head_dim,
-                           .panels = panels.data(),
-                           .panel_stride = head_dim * kernels::kPanelWidth,
-                           .output = scores.data(),
-                           .output_stride = scores.size(),
-                           .rows = 1,
-                           .depth = head_dim,
-                           .num_panels = kernels::panel_count(part.keys)});
+    multiply_keys(config_, {input_.query.data() + query_row * head_dim, head_dim, 1}, editor.recipe.query_factor, tile,
+                  scores, scores.size());
     const std::span<float> row = std::span(scores).first(part.keys);
     editor.edit(sequence, part.head, i - sequence.query_begin, first, row);
     const auto [begin, end] = visible_keys(config_, sequence, i - sequence.query_begin);

@@ -50,8 +50,38 @@ HWY_INLINE TileRange range_of_rows(const AttentionRows& a, const KeyTile& tile, 
 // Not inline: its tiles are many instructions.
 HWY_NOINLINE void multiply(const TileProduct& product) { tile_product_inline(product); }
 
+inline void score_pairs(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range) {
+  const size_t first = range.first_panel(), pairs = pair_count(a.head_dim);
+  pair_product({.left = a.query_pairs + row * pairs,
+                .left_stride = pairs,
+                .panels = tile.key_pairs + first * pairs * kPanelWidth,
+                .panel_stride = pairs * kPanelWidth,
+                .output = a.scores + row * kScoreStride + first * kPanelWidth,
+                .output_stride = kScoreStride,
+                .rows = rows,
+                .pairs = pairs,
+                .num_panels = range.end_panel() - first,
+                .factor = a.query_factor});
+}
+
+// The keys of whole pairs: those beside the range weigh 0.
+inline PairProduct product_of_weights(const AttentionRows& a, const KeyTile& tile, size_t row, TileRange keys,
+                                      float* output) {
+  const size_t panels = panel_count(a.value_dim), first = keys.begin / 2;
+  return {.left = a.weight_pairs + row * kPairStride + first,
+          .left_stride = kPairStride,
+          .panels = tile.value_pairs + first * kPanelWidth,
+          .panel_stride = pair_count(tile.count) * kPanelWidth,
+          .output = output,
+          .output_stride = panels * kPanelWidth,
+          .rows = 1,
+          .pairs = pair_count(keys.end) - first,
+          .num_panels = panels};
+}
+
 HWY_INLINE void score(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range) {
   const size_t first = range.first_panel(), panel_stride = a.head_dim * kPanelWidth;
+  if (a.query_pairs != nullptr) return score_pairs(a, tile, row, rows, range);
   multiply({.left = a.scaled_query + row * a.head_dim,
             .left_stride = a.head_dim,
             .panels = tile.keys + first * panel_stride,
@@ -67,6 +97,11 @@ HWY_INLINE void score(const AttentionRows& a, const KeyTile& tile, size_t row, s
 HWY_INLINE void weigh(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange keys,
                       float* output) {
   const size_t panels = panel_count(a.value_dim);
+  if (a.weight_pairs != nullptr) {
+    PairProduct product = product_of_weights(a, tile, row, keys, output);
+    product.rows = rows;
+    return pair_product(product);
+  }
   multiply({.left = a.scores + row * kScoreStride + keys.begin,
             .left_stride = kScoreStride,
             .panels = tile.values + keys.begin * kPanelWidth,
@@ -141,11 +176,14 @@ HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, R
 }
 
 // output of one row where some value is not finite: only keys that the row sees are multiplied.
-HWY_INLINE void weigh_carefully(const AttentionRows& a, const KeyTile& tile, size_t row, const bool* visible,
+HWY_INLINE void weigh_carefully(const AttentionRows& a, const KeyTile& tile, size_t row, const uint8_t* visible,
                                 float* output) {
+  if (a.weight_pairs != nullptr) {
+    return pair_product_of_visible(product_of_weights(a, tile, row, {0, tile.count}, output), visible);
+  }
   std::fill_n(output, panel_count(a.value_dim) * kPanelWidth, 0.0f);
   for (size_t key = 0; key < tile.count; ++key) {
-    if (!visible[key]) continue;
+    if (visible[key] == 0) continue;
     multiply({.left = a.scores + row * kScoreStride + key,
               .left_stride = kScoreStride,
               .panels = tile.values + key * kPanelWidth,
@@ -171,14 +209,13 @@ struct Found {
 template <bool kKept>
 HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range,
                              const Found& found) {
-  bool visible[kVirtualLanes][kTileKeys];
+  uint8_t visible[kVirtualLanes][kTileKeys];
   const size_t begin = range.first_panel() * kPanelWidth, end = range.end_panel() * kPanelWidth;
   for (size_t i = 0; i < rows; ++i) edit_row(a, tile, row + i, range);
   for (size_t i = 0; !tile.finite && i < rows; ++i) {
     const float* row_scores = a.scores + (row + i) * kScoreStride;
-    for (size_t key = 0; key < tile.count; ++key) {
-      visible[i][key] = key >= range.begin && key < range.end && !(row_scores[key] == -kInfinity);
-    }
+    std::fill_n(visible[i], kTileKeys, uint8_t{0});
+    for (size_t key = range.begin; key < range.end; ++key) visible[i][key] = row_scores[key] == -kInfinity ? 0 : 1;
   }
   float* scores = a.scores + row * kScoreStride + begin;
   if constexpr (kKept) {
@@ -186,6 +223,10 @@ HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t
     exponentials_of_rows(scores, rows, end - begin, found.summaries, evidence);
   } else {
     exponentials_of_rows(scores, rows, end - begin, found.summaries, NoEvidence());
+  }
+  if (a.weight_pairs != nullptr) {
+    round_to_pairs(scores, kScoreStride, rows, end - begin, a.weight_pairs + row * kPairStride + begin / 2,
+                   kPairStride);
   }
   const size_t room = panel_count(a.value_dim) * kPanelWidth;
   for (size_t i = 0; !tile.finite && i < rows; ++i) {
@@ -218,11 +259,16 @@ HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t
   }
 }
 
-HWY_INLINE void scale_query(const AttentionRows& a) {
+HWY_INLINE void prepare_query(const AttentionRows& a) {
   const FloatTag tag;
   const FloatVec factor = hn::Set(tag, a.query_factor);
+  const size_t pairs = pair_count(a.head_dim);
   for (size_t row = 0; row < a.rows; ++row) {
     const float* query = a.query + row % a.queries * a.query_stride + row / a.queries * a.head_dim;
+    if (a.query_pairs != nullptr) {
+      round_to_pairs(query, 0, 1, a.head_dim, a.query_pairs + row * pairs, pairs);
+      continue;
+    }
     float* scaled = a.scaled_query + row * a.head_dim;
     size_t i = 0;
     for (; i + kLanes <= a.head_dim; i += kLanes)
@@ -233,7 +279,7 @@ HWY_INLINE void scale_query(const AttentionRows& a) {
 
 template <bool kKept>
 void attend_tiles(const AttentionRows& a, std::span<const KeyTile> tiles) {
-  scale_query(a);
+  prepare_query(a);
   std::fill_n(a.summaries, a.rows, RowSummary{kNoReference, 0.0f});
   for (const KeyTile& tile : tiles) {
     for (size_t row = 0; row < a.rows;) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "clearhead/kernels/bfloat16_tile.h"
 #include "clearhead/kernels/row_evidence.h"
 #include "clearhead/kernels/softmax.h"
 
@@ -15,15 +16,21 @@ constexpr size_t kTileKeys = 256;
 // Floats from one row of scores to the next: an odd number of cache lines, so that rows do not evict each other.
 constexpr size_t kScoreStride = kTileKeys + 16;
 
+// Pairs from one row of weights in bfloat16 to the next, likewise.
+constexpr size_t kPairStride = pair_count(kTileKeys) + 16;
+
 // Most rows that are worked on together.
 constexpr size_t kMostRows = 64;
 
-// Keys and values of one tile, packed for tile_product.
+// Keys and values of one tile, packed for tile_product; in bfloat16 the pairs take their place, packed for
+// pair_product.
 struct KeyTile {
-  size_t first, count;  // keys [first, first + count)
-  const float* keys;    // [panels of keys, head_dim, 16]
-  const float* values;  // [panels of value_dim, count, 16]
-  bool finite;          // no value is NaN or infinite
+  size_t first, count;                // keys [first, first + count)
+  const float* keys;                  // [panels of keys, head_dim, 16]
+  const float* values;                // [panels of value_dim, count, 16]
+  bool finite;                        // no value is NaN or infinite
+  const Pair* key_pairs = nullptr;    // [panels of keys, pairs of head_dim, 16]
+  const Pair* value_pairs = nullptr;  // [panels of value_dim, pairs of count, 16]
 };
 
 // The keys [begin, end) that a row may see by its place.
@@ -54,6 +61,8 @@ struct AttentionRows {
   RowSummary* summaries;  // [rows]: what each row has seen so far
   float* output;          // [rows, value_dim up to a multiple of 16]: sums of exponentials times values so far
   EvidenceOfRows evidence;
+  Pair* query_pairs = nullptr;   // [rows, pairs of head_dim], to work in; nullptr: in float
+  Pair* weight_pairs = nullptr;  // [rows, kPairStride], to work in
 };
 
 // Attends to these tiles from left to right and merges them into the rows' summaries and outputs:
@@ -64,6 +73,9 @@ struct AttentionRows {
 // per row and tile, by the steps of tile_product and softmax_tile, so that bits are those of doing each step for the
 // whole tile. Only panels in which some row of a group sees a key are computed; a value that is not finite meets only
 // the rows that see its key.
+//
+// In bfloat16 both products are those of pair_product: query, key, value and the exponentials are rounded, after these
+// have been added up, and t_ij = (query_i . key_j) query_factor.
 void attend(const AttentionRows& rows, std::span<const KeyTile> tiles);
 
 // Ends rows as attention::finish does, and writes them out. Shapes: destination [rows, value_dim], stride floats from

@@ -335,10 +335,11 @@ TEST(AttentionConfig, SaysItsBehavioursAsJson) {
   config.alibi_slopes = {0.5f, 0.25f};
   config.sinks = {1.5f, -kInfinity};
   config.key_offset = -3;
+  config.precision = attention::Precision::bfloat16;
   EXPECT_EQ(config.json(),
             R"({"num_heads": 2, "num_kv_heads": 1, "head_dim": 1, "value_dim": 1, "scale": 1, "causal": "none", )"
             R"("key_offset": -3, "left_window": 4, "right_window": 0, "soft_cap": 50, )"
-            R"("alibi_slopes": [0.5, 0.25], "sinks": [1.5, null]})");
+            R"("alibi_slopes": [0.5, 0.25], "sinks": [1.5, null], "precision": "bfloat16"})");
 }
 
 }  // namespace

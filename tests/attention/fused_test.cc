@@ -15,6 +15,7 @@ namespace clearhead::tests {
 namespace {
 
 using attention::Causal;
+using attention::Precision;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -31,16 +32,20 @@ void expect_same(const attention::AttentionOutput& found, const attention::Atten
   EXPECT_TRUE(same_bits(floats(found.row_sum), floats(want.row_sum)));
 }
 
-// One and several threads, because they cut the work differently.
-void expect_bits_of_exact(const Problem& problem) {
+// In both precisions, by one and several threads, because they cut the work differently.
+void expect_bits_of_exact(Problem& problem) {
   const Threads restore;
-  const auto want = problem.run();
-  for (size_t threads : {1, 2, 3, 5}) {
-    SCOPED_TRACE(testing::Message() << threads << " threads");
-    base::set_num_threads(threads);
-    expect_same(attention::fused_attention(problem.config, problem.input()), want);
+  for (Precision precision : {Precision::bfloat16, Precision::single}) {
+    problem.config.precision = precision;
+    const auto want = problem.run();
+    for (size_t threads : {1, 2, 3, 5}) {
+      SCOPED_TRACE(testing::Message() << threads << " threads" << (precision == Precision::single ? "" : ", bfloat16"));
+      base::set_num_threads(threads);
+      expect_same(attention::fused_attention(problem.config, problem.input()), want);
+    }
   }
 }
+void expect_bits_of_exact(Problem&& problem) { expect_bits_of_exact(problem); }
 
 Problem grouped(size_t query_len = 70, size_t key_len = 530) {
   return Problem({.batch = 2,
@@ -149,8 +154,11 @@ TEST(FusedAttention, LetsPoisonBehindAMaskAndBehindTheDiagonalTouchNothing) {
       }
       clean.set_mask(visible, {1, 1, 1, 530});
       poisoned.set_mask(visible, {1, 1, 1, 530});
-      expect_same(attention::fused_attention(poisoned.config, poisoned.input()),
-                  attention::fused_attention(clean.config, clean.input()));
+      for (Precision precision : {Precision::single, Precision::bfloat16}) {
+        clean.config.precision = poisoned.config.precision = precision;
+        expect_same(attention::fused_attention(poisoned.config, poisoned.input()),
+                    attention::fused_attention(clean.config, clean.input()));
+      }
     }
   });
 }
@@ -176,6 +184,7 @@ TEST(FusedAttention, RunsAgainInTheSameWorkspaceWhateverItsSizes) {
     for (size_t query_len : {70, 1, 130}) {
       Problem problem = grouped(query_len, key_len);
       problem.config.causal = Causal::top_left;
+      problem.config.precision = query_len == 70 ? Precision::bfloat16 : Precision::single;
       const auto want = problem.run();
       std::vector<float> output(want.head_output.elements(), kNaN), reference(want.row_sum.elements(), kNaN);
       std::vector<float> sum = reference;

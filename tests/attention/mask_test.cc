@@ -100,7 +100,7 @@ TEST(AttentionConfig, SaysItselfAsJson) {
   EXPECT_EQ(config.json(),
             R"({"num_heads": 8, "num_kv_heads": 2, "head_dim": 64, "value_dim": 32, "scale": 0.125, )"
             R"("causal": "offset", "key_offset": 7, "left_window": null, "right_window": null, "soft_cap": null, )"
-            R"("alibi_slopes": [], "sinks": []})");
+            R"("alibi_slopes": [], "sinks": [], "precision": "float"})");
   EXPECT_EQ(config.kv_head_of(3), 0u);
   EXPECT_EQ(config.kv_head_of(4), 1u);
   config.scale = std::numeric_limits<float>::quiet_NaN();

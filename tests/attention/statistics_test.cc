@@ -17,6 +17,7 @@ namespace clearhead::tests {
 namespace {
 
 using attention::Causal;
+using attention::Precision;
 using attention::RowStatistics;
 using capture::Stage;
 
@@ -38,7 +39,7 @@ RowStatistics with_groups() {
   return statistics;
 }
 
-void expect_statistics_of_weights(const Problem& problem) {
+void expect_statistics_of_precision(const Problem& problem) {
   Everything seen;
   problem.run(&seen);
   RowStatistics found = with_groups();
@@ -68,6 +69,13 @@ void expect_statistics_of_weights(const Problem& problem) {
     EXPECT_NEAR(mass[1], at(position), 1e-6);
     EXPECT_NEAR(mass[2], at(position - 1), 1e-6);
     EXPECT_NEAR(mass[3], at(position + 1), 1e-6);
+  }
+}
+
+void expect_statistics_of_weights(Problem& problem) {
+  for (Precision precision : {Precision::bfloat16, Precision::single}) {
+    problem.config.precision = precision;
+    expect_statistics_of_precision(problem);
   }
 }
 

@@ -16,6 +16,7 @@ namespace clearhead::tests {
 namespace {
 
 using attention::Causal;
+using attention::Precision;
 using attention::RebuiltWeights;
 using capture::Pool;
 using capture::Stage;
@@ -46,7 +47,7 @@ struct Rebuilt {
   RebuiltWeights source;
 };
 
-void expect_every_view(const Problem& problem) {
+void expect_views_of_precision(const Problem& problem) {
   Everything seen;
   problem.run(&seen);
   const std::span<const float> weights = seen.values(Stage::weights);
@@ -68,6 +69,13 @@ void expect_every_view(const Problem& problem) {
         ASSERT_TRUE(same_bits(std::span(tile).subspan(i * 300, 300), whole.subspan((30 + i) * kKeys + 211, 300)));
       }
     }
+  }
+}
+
+void expect_every_view(Problem& problem) {
+  for (Precision precision : {Precision::bfloat16, Precision::single}) {
+    problem.config.precision = precision;
+    expect_views_of_precision(problem);
   }
 }
 
