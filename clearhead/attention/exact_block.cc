@@ -166,7 +166,10 @@ void ExactBlock::multiply_values(size_t row, size_t rows, size_t key, size_t dep
 // The same in bfloat16, for all rows and keys.
 void ExactBlock::multiply_pairs() {
   const size_t pairs = kernels::pair_count(tile_.count), stride = kernels::pair_count(kKeyTile);
-  kernels::round_to_pairs(scratch_.scores.data(), kKeyTile, count_, tile_.count, scratch_.weights.data(), stride);
+  for (size_t row = 0; row < count_; ++row) {
+    kernels::round_powers(&scratch_.scores[row * kKeyTile], 0, 1, 0, tile_.count, &scratch_.weights[row * stride], 0,
+                          &scratch_.tile_rows[row].rounded_sum);
+  }
   kernels::PairProduct product{.left = scratch_.weights.data(),
                                .left_stride = stride,
                                .panels = tile_.value_pairs,

@@ -28,7 +28,8 @@ void merge_sink(kernels::RowSummary& row, std::span<float> output, float sink) {
   if (!has_seen(tile)) return;
   const k::MergeFactors factors = k::merge_factors(row.reference, tile.reference);
   for (float& value : output) value = value * factors.old + 0.0f;  // as adding 0 times added does
-  row = {factors.reference, k::merged(row.sum, tile.sum, factors)};
+  const float rounded_sum = row.rounded_sum == 0 ? 0.0f : k::merged(row.rounded_sum, tile.sum, factors);
+  row = {factors.reference, k::merged(row.sum, tile.sum, factors), rounded_sum};
 }
 
 void finish(kernels::RowSummary& row, std::span<float> output) {

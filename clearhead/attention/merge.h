@@ -33,7 +33,7 @@ void merge(kernels::RowSummary& row, std::span<float> output, const kernels::Row
 // that has seen no key stays as it is: nothing to see, whatever its sink. Shapes: output [value_dim].
 void merge_sink(kernels::RowSummary& row, std::span<float> output, float sink);
 
-// Ends a row: output = output times (1 / sum), the reciprocal rounded once; all 0 if no key was seen. NaN becomes
+// Ends a row: output = output times (1 / divisor), the reciprocal rounded once; all 0 if no key was seen. NaN becomes
 // 0x7fc00000, in the row's summary too.
 // Shapes: output [value_dim].
 void finish(kernels::RowSummary& row, std::span<float> output);

@@ -225,8 +225,10 @@ HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t
     exponentials_of_rows(scores, rows, end - begin, found.summaries, NoEvidence());
   }
   if (a.weight_pairs != nullptr) {
-    round_to_pairs(scores, kScoreStride, rows, end - begin, a.weight_pairs + row * kPairStride + begin / 2,
-                   kPairStride);
+    float sums[kVirtualLanes];
+    round_powers(a.scores + row * kScoreStride, kScoreStride, rows, begin, end, a.weight_pairs + row * kPairStride,
+                 kPairStride, sums);
+    for (size_t i = 0; i < rows; ++i) found.summaries[i].rounded_sum = sums[i];
   }
   const size_t room = panel_count(a.value_dim) * kPanelWidth;
   for (size_t i = 0; !tile.finite && i < rows; ++i) {

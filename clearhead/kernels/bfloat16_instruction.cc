@@ -146,6 +146,39 @@ CLEARHEAD_BFLOAT16 void round_to_pairs(const float* numbers, size_t stride, size
   }
 }
 
+CLEARHEAD_BFLOAT16 void round_powers(const float* powers, size_t stride, size_t rows, size_t begin, size_t end,
+                                     Pair* pairs, size_t pair_stride, float* sums) {
+  const __m512bh ones = (__m512bh)_mm512_set1_epi32(0x3f803f80);
+  __m512i lanes_of_rows[kWidth];
+  for (size_t row = 0; row < kWidth; ++row) lanes_of_rows[row] = _mm512_setzero_si512();
+  for (size_t row = 0; row < rows; ++row, powers += stride, pairs += pair_stride) {
+    __m512 sum = _mm512_setzero_ps();
+    size_t i = begin;
+    if (i % (2 * kWidth) != 0) {  // the first 8 pairs of the lanes stand before the begin
+      const __m512 high = _mm512_maskz_loadu_ps(lanes(end - i), powers + i);
+      const __m512bh found = _mm512_cvtne2ps_pbh(high, _mm512_setzero_ps());
+      const auto wanted = static_cast<__mmask16>(lanes(pair_count(end - i)) << kWidth / 2);
+      _mm512_mask_storeu_epi32(pairs + i / 2 - kWidth / 2, wanted, (__m512i)found);
+      sum = _mm512_dpbf16_ps(sum, found, ones);
+      i += kWidth;
+    }
+    for (; i < end; i += 2 * kWidth) {
+      const __m512i found = rounded(powers + i, end - i);
+      _mm512_mask_storeu_epi32(pairs + i / 2, lanes(pair_count(end - i)), found);
+      sum = _mm512_dpbf16_ps(sum, (__m512bh)found, ones);
+    }
+    lanes_of_rows[row] = _mm512_castps_si512(sum);
+  }
+  transpose(lanes_of_rows);
+  for (size_t width = kWidth / 2; width > 0; width /= 2) {
+    for (size_t i = 0; i < width; ++i) {
+      lanes_of_rows[i] = _mm512_castps_si512(
+          _mm512_add_ps(_mm512_castsi512_ps(lanes_of_rows[i]), _mm512_castsi512_ps(lanes_of_rows[i + width])));
+    }
+  }
+  _mm512_mask_storeu_ps(sums, lanes(rows), _mm512_castsi512_ps(lanes_of_rows[0]));
+}
+
 CLEARHEAD_BFLOAT16 void pack_column_panel(const float* matrix, size_t stride, size_t depth, size_t columns,
                                           Pair* panel) {
   alignas(64) static constexpr uint16_t kInTurns[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
@@ -181,6 +214,7 @@ namespace clearhead::kernels::instruction {
 bool available() { return false; }
 void pair_product(const PairProduct&) {}
 void round_to_pairs(const float*, size_t, size_t, size_t, Pair*, size_t) {}
+void round_powers(const float*, size_t, size_t, size_t, size_t, Pair*, size_t, float*) {}
 void pack_column_panel(const float*, size_t, size_t, size_t, Pair*) {}
 void pack_row_panel(const float*, size_t, size_t, size_t, Pair*) {}
 

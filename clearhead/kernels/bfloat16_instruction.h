@@ -11,6 +11,8 @@ bool available();
 
 void pair_product(const PairProduct& product);
 void round_to_pairs(const float* numbers, size_t stride, size_t rows, size_t columns, Pair* pairs, size_t pair_stride);
+void round_powers(const float* powers, size_t stride, size_t rows, size_t begin, size_t end, Pair* pairs,
+                  size_t pair_stride, float* sums);
 // One panel of at most 16 columns.
 void pack_column_panel(const float* matrix, size_t stride, size_t depth, size_t columns, Pair* panel);
 void pack_row_panel(const float* matrix, size_t stride, size_t depth, size_t columns, Pair* panel);

@@ -18,72 +18,76 @@ HWY_BEFORE_NAMESPACE();
 namespace clearhead::kernels {
 namespace HWY_NAMESPACE {
 
-// The 16 outputs of one row and panel.
-struct Sums {
-  FloatVec lanes[kRegisters];
-};
+inline float flush(float x) { return std::abs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
 
-// The instruction looks at a result whose exponent is not yet limited: one that rounds to 2^-126 only because steps are
-// wider below is flushed too. The difference to the first number that does not is exact in double.
-inline float flush_edge(float a, float b, float sum, float result) {
+// flush(fma(a, b, sum)), given the fma. The instruction looks at a result whose exponent is not yet limited: one that
+// rounds to 2^-126 only because steps are wider below is flushed too. The difference to the first number that does not
+// is exact in double.
+inline float flush_result(float a, float b, float sum, float result) {
   constexpr double kLeast = 0x1p-126 * (1 - 0x1p-25);
+  if (std::abs(result) != 0x1p-126f) return flush(result);
   const double sign = std::copysign(1.0, double{result});
   return sign * std::fma(double{a}, double{b}, double{sum} - sign * kLeast) < 0 ? std::copysign(0.0f, result) : result;
 }
 
-// Numbers below 2^-126 become zeros of their sign.
 HWY_INLINE FloatVec flush(FloatVec x) {
   const FloatTag tag;
   return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(tag, 0x1p-126f)), hn::CopySign(hn::Zero(tag), x), x);
 }
 
-// flush(fma(a, b, sum))
+HWY_NOINLINE void flush_lanes(const float* a, const float* b, const float* sums, float* results) {
+  for (size_t i = 0; i < kLanes; ++i) results[i] = flush_result(a[i], b[i], sums[i], results[i]);
+}
+
+// flush(fma(a, b, sum)); few results are small, but many are 0.
 HWY_INLINE FloatVec step(FloatVec a, FloatVec b, FloatVec sum) {
   const FloatTag tag;
-  const FloatVec result = flush(hn::MulAdd(a, b, sum));
-  if (hn::AllFalse(tag, hn::Eq(hn::Abs(result), hn::Set(tag, 0x1p-126f)))) return result;
+  const FloatVec result = hn::MulAdd(a, b, sum), size = hn::Abs(result);
+  const auto small = hn::And(hn::Le(size, hn::Set(tag, 0x1p-126f)), hn::Gt(size, hn::Zero(tag)));
+  if (hn::AllFalse(tag, small)) return result;
   alignas(64) float lanes[4][kVirtualLanes];
   hn::Store(a, tag, lanes[0]), hn::Store(b, tag, lanes[1]), hn::Store(sum, tag, lanes[2]);
   hn::Store(result, tag, lanes[3]);
-  for (size_t i = 0; i < kLanes; ++i) {
-    if (std::abs(lanes[3][i]) == 0x1p-126f)
-      lanes[3][i] = flush_edge(lanes[0][i], lanes[1][i], lanes[2][i], lanes[3][i]);
-  }
+  flush_lanes(lanes[0], lanes[1], lanes[2], lanes[3]);
   return hn::Load(tag, lanes[3]);
 }
 
-// The halves of pairs as floats.
-template <class Pairs>
-HWY_INLINE FloatVec first_of(Pairs pairs) {
-  return flush(hn::BitCast(FloatTag(), hn::ShiftLeft<16>(pairs)));
-}
-template <class Pairs>
-HWY_INLINE FloatVec second_of(Pairs pairs) {
+// Some rows of one panel, so that they share what they read of it.
+template <size_t kRows>
+HWY_INLINE void rows_of_panel(const PairProduct& p, size_t row, size_t panel) {
+  const FloatTag tag;
   const hn::RebindToUnsigned<FloatTag> bits;
-  return flush(hn::BitCast(FloatTag(), hn::And(pairs, hn::Set(bits, 0xffff0000u))));
+  const auto upper = hn::Set(bits, 0xffff0000u);
+  const Pair* left = p.left + row * p.left_stride;
+  for (size_t r = 0; r < kRegisters; ++r) {
+    const Pair* columns = p.panels + panel * p.panel_stride + r * kLanes;
+    float* output = p.output + row * p.output_stride + panel * kPanelWidth + r * kLanes;
+    FloatVec sums[kRows];
+    for (size_t i = 0; i < kRows; ++i) {
+      sums[i] = p.accumulate ? flush(hn::LoadU(tag, output + i * p.output_stride)) : hn::Zero(tag);
+    }
+    for (size_t k = 0; k < p.pairs; ++k) {
+      const auto pairs = hn::LoadU(bits, columns + k * kPanelWidth);
+      const FloatVec first = flush(hn::BitCast(tag, hn::ShiftLeft<16>(pairs)));
+      const FloatVec second = flush(hn::BitCast(tag, hn::And(pairs, upper)));
+      for (size_t i = 0; i < kRows; ++i) {
+        const Pair pair = left[i * p.left_stride + k];
+        const float low = flush(std::bit_cast<float>(pair << 16)),
+                    high = flush(std::bit_cast<float>(pair & 0xffff0000));
+        sums[i] = step(hn::Set(tag, low), first, step(hn::Set(tag, high), second, sums[i]));
+      }
+    }
+    for (size_t i = 0; i < kRows; ++i) {
+      hn::StoreU(hn::MulAdd(sums[i], hn::Set(tag, p.factor), hn::Zero(tag)), tag, output + i * p.output_stride);
+    }
+  }
 }
 
 void pair_product(const PairProduct& p) {
-  const FloatTag tag;
-  const hn::RebindToUnsigned<FloatTag> bits;
-  for (size_t unit = 0; unit < p.rows * p.num_panels; ++unit) {
-    const size_t row = unit / p.num_panels, panel = unit % p.num_panels;
-    float* output = p.output + row * p.output_stride + panel * kPanelWidth;
-    Sums sums;
-    for (size_t r = 0; r < kRegisters; ++r) {
-      sums.lanes[r] = p.accumulate ? flush(hn::LoadU(tag, output + r * kLanes)) : hn::Zero(tag);
-    }
-    for (size_t k = 0; k < p.pairs; ++k) {
-      const auto element = hn::Set(bits, p.left[row * p.left_stride + k]);
-      const FloatVec first = first_of(element), second = second_of(element);
-      for (size_t r = 0; r < kRegisters; ++r) {
-        const auto columns = hn::LoadU(bits, p.panels + panel * p.panel_stride + k * kPanelWidth + r * kLanes);
-        sums.lanes[r] = step(first, first_of(columns), step(second, second_of(columns), sums.lanes[r]));
-      }
-    }
-    for (size_t r = 0; r < kRegisters; ++r) {
-      hn::StoreU(hn::MulAdd(sums.lanes[r], hn::Set(tag, p.factor), hn::Zero(tag)), tag, output + r * kLanes);
-    }
+  for (size_t panel = 0; panel < p.num_panels; ++panel) {
+    size_t row = 0;
+    for (; row + 4 <= p.rows; row += 4) rows_of_panel<4>(p, row, panel);
+    for (; row < p.rows; ++row) rows_of_panel<1>(p, row, panel);
   }
 }
 
@@ -153,6 +157,29 @@ void round_to_pairs(const float* numbers, size_t stride, size_t rows, size_t col
     for (size_t i = 0; i < columns; i += 2) {
       pairs[row * pair_stride + i / 2] = pair_of(from[i], i + 1 < columns ? from[i + 1] : 0.0f);
     }
+  }
+}
+
+void round_powers(const float* powers, size_t stride, size_t rows, size_t begin, size_t end, Pair* pairs,
+                  size_t pair_stride, float* sums) {
+  if (has_pair_instruction()) {
+    return instruction::round_powers(powers, stride, rows, begin, end, pairs, pair_stride, sums);
+  }
+  constexpr size_t kLanes = 16;
+  for (size_t row = 0; row < rows; ++row) {
+    const float* from = powers + row * stride;
+    float lanes[kLanes] = {};
+    for (size_t i = begin; i < end; i += 2) {
+      const Pair pair = pair_of(from[i], i + 1 < end ? from[i + 1] : 0.0f);
+      pairs[row * pair_stride + i / 2] = pair;
+      float& lane = lanes[i / 2 % kLanes];
+      lane += std::bit_cast<float>(pair & 0xffff0000u);
+      lane += std::bit_cast<float>(pair << 16);
+    }
+    for (size_t width = kLanes / 2; width > 0; width /= 2) {
+      for (size_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+    }
+    sums[row] = lanes[0];
   }
 }
 

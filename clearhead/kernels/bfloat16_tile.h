@@ -56,6 +56,13 @@ bool has_pair_instruction();
 // pair_count(columns)], pair_stride from row to row.
 void round_to_pairs(const float* numbers, size_t stride, size_t rows, size_t columns, Pair* pairs, size_t pair_stride);
 
+// Rounds the keys [begin, end) of rows of powers, and says what the rounded ones add up to: over 16 virtual lanes, the
+// pair's place in the tile modulo 16, its second number first, folded 8, 4, 2, 1. Shapes: powers [rows, end], stride
+// floats from row to row; pairs [rows, pair_count(end)], pair_stride from row to row; sums [rows]; begin is a multiple
+// of 16, rows at most 16.
+void round_powers(const float* powers, size_t stride, size_t rows, size_t begin, size_t end, Pair* pairs,
+                  size_t pair_stride, float* sums);
+
 // As pack_columns and pack_rows, rounded: pairs run along depth. Shapes: panels [panel_count(columns),
 // pair_count(depth), 16].
 void pack_columns_to_pairs(const float* matrix, size_t stride, size_t depth, size_t columns, std::span<Pair> panels);

@@ -69,7 +69,7 @@ HWY_INLINE void merge_inline(RowSummary& row, float* output, const RowSummary& t
   }
   const MergeFactors factors = merge_factors(row.reference, tile.reference);
   merge_output(output, tile_output, count, factors);
-  row = {factors.reference, merged(row.sum, tile.sum, factors)};
+  row = {factors.reference, merged(row.sum, tile.sum, factors), merged(row.rounded_sum, tile.rounded_sum, factors)};
 }
 
 // The end of a row: its sum and outputs over its sum. output may be source.
@@ -79,7 +79,7 @@ HWY_INLINE void finish_inline(RowSummary& row, const float* source, size_t count
     return;
   }
   row.sum = canonical(row.sum);
-  const FloatVec reciprocal = hn::Set(FloatTag(), 1.0f / row.sum);
+  const FloatVec reciprocal = hn::Set(FloatTag(), 1.0f / row.divisor());
   map_elements(
       output, count, [&](FloatVec value) HWY_ATTR { return hn::Mul(value, reciprocal); }, source);
 }

@@ -21,6 +21,11 @@ bool softmax(std::span<const float> input, std::span<float> output);
 struct RowSummary {
   float reference;  // ceil(largest score), an integer and never -0; -inf if no key is seen
   float sum;        // sum of 2^(score - reference) over the keys that are seen, at least 1/2; 0 if there are none
+  // In bfloat16 the sum of the same powers after rounding, which is what values were multiplied by; else 0.
+  float rounded_sum = 0.0f;
+
+  // What the sum of powers times values is divided by.
+  float divisor() const { return rounded_sum == 0 ? sum : rounded_sum; }
 };
 
 // Replaces the scores of one row and key tile by 2^(score - reference), keys that may not be seen by exactly 0.

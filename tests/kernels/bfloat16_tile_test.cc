@@ -247,6 +247,37 @@ TEST(RoundToPairs, RoundsEveryUpperHalfToNearestEvenOnEveryTarget) {
   });
 }
 
+TEST(RoundPowers, AddsUpTheRoundedNumbersOverVirtualLanesOnEveryTarget) {
+  tests::for_each_target([](const std::string&) {
+    std::vector<float> powers = normal_values(16 * 272, 5);
+    for (float& power : powers) power = std::abs(power);
+    for (size_t begin : {0, 16, 48, 240}) {
+      for (size_t end : {begin + 1, begin + 15, begin + 16, size_t{256}}) {
+        for (size_t rows : {1, 16}) {
+          std::vector<Pair> pairs(16 * 144, 7);
+          float sums[16];
+          round_powers(powers.data(), 272, rows, begin, end, pairs.data(), 144, sums);
+          for (size_t row = 0; row < rows; ++row) {
+            float lanes[16] = {};
+            for (size_t i = 0; i < 288; i += 2) {
+              const bool inside = i >= begin && i < end;
+              const Pair want = inside ? pair_of(powers, row * 272 + i, i + 1 < end) : 7;
+              ASSERT_EQ(pairs[row * 144 + i / 2], want) << i;
+              if (!inside) continue;
+              lanes[i / 2 % 16] += as_float(want & 0xffff0000);
+              lanes[i / 2 % 16] += as_float(want << 16);
+            }
+            for (size_t width = 8; width > 0; width /= 2) {
+              for (size_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+            }
+            EXPECT_EQ(std::bit_cast<uint32_t>(sums[row]), std::bit_cast<uint32_t>(lanes[0])) << begin << " " << end;
+          }
+        }
+      }
+    }
+  });
+}
+
 TEST(PackToPairs, PutsEveryNumberInItsPlaceAndZerosElsewhereOnEveryTarget) {
   tests::for_each_target([](const std::string&) {
     for (size_t depth : {1, 2, 3, 15, 16, 31, 32, 33, 64, 65, 100}) {
