@@ -104,7 +104,9 @@ step "layers" scripts/check_layers.py
 step "house rules" scripts/check_house_rules.py
 step "format" scripts/format.sh --check
 if step "build release" build release; then
-  step "model minilm" build/bin/clearhead fetch minilm
+  for model in minilm multilingual-e5-small; do
+    step "model $model" build/bin/clearhead fetch "$model"
+  done
   tests release
 fi
 build_and_test debug && fuzz

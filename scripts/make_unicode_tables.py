@@ -98,6 +98,25 @@ def probe_combining_classes():
     return classes
 
 
+def probe_compatibility(decomposed):
+    """{code point: NFKD} where it is not NFD."""
+    return {c: text for c, text in changed(normalizers.NFKD()).items()
+            if not 0xAC00 <= c < 0xD7A4 and text != decomposed.get(c, chr(c))}
+
+
+def probe_compositions(decomposed):
+    """[(first, second, composed)]: pairs that NFC makes one code point of; Hangul syllables are left out."""
+    nfc = normalizers.NFC()
+    result = []
+    for c, parts in decomposed.items():
+        if nfc.normalize_str(chr(c)) != chr(c):
+            continue
+        first = nfc.normalize_str(parts[:-1])
+        assert len(first) == 1 and nfc.normalize_str(first + parts[-1]) == chr(c), hex(c)
+        result.append((ord(first), ord(parts[-1]), c))
+    return sorted(result)
+
+
 def ranges(code_points):
     """Sorted code points as [(first, last)]."""
     result = []
@@ -147,15 +166,22 @@ def main():
     decomposed, marks = probe_decompositions()
     table = [braces(*r) for r in ranges(marks)]
     parts.append(array(f"const CodeRange kNonspacingMarkRanges[{len(table)}]", "deleted by strip_accents", table))
-    pool, entries = "", []
-    for c, text in sorted(decomposed.items()):
+    table = [braces(*r) for r in ranges(c for c, text in changed(normalizers.StripAccents()).items() if text == "")]
+    parts.append(array(f"const CodeRange kMarkRanges[{len(table)}]", "deleted by the normalizer StripAccents", table))
+    compatible = probe_compatibility(decomposed)
+    pool = ""
+    for text in [*dict(sorted(decomposed.items())).values(), *sorted(compatible.values(), key=len, reverse=True)]:
         if text not in pool:
             pool += text
-        entries.append(braces(c, pool.index(text), len(text)))
     parts.append(array(f"const char32_t kDecompositionPool[{len(pool)}]", "what the entries below point into",
                        [hex(ord(c)) for c in pool]))
-    parts.append(array(f"const Decomposition kDecompositions[{len(entries)}]", "code point, place in the pool, length",
-                       entries))
+    for name, note, table in (("kDecompositions", "NFD", decomposed), ("kCompatibility", "NFKD where not NFD", compatible)):
+        entries = [braces(c, pool.index(text), len(text)) for c, text in sorted(table.items())]
+        parts.append(array(f"const Decomposition {name}[{len(entries)}]",
+                           f"{note}: code point, place in the pool, length", entries))
+    entries = [braces(*entry) for entry in probe_compositions(decomposed)]
+    parts.append(array(f"const Composition kCompositions[{len(entries)}]",
+                       "NFC: first, second, what they become; sorted", entries))
     classes = probe_combining_classes()
     table = [braces(*r, value) for value in sorted(set(classes.values()))
              for r in ranges(c for c, own in classes.items() if own == value)]

@@ -32,28 +32,31 @@ void clean_up(std::string& piece) {
 
 }  // namespace
 
-std::string SpaceDecoder::decode(std::span<const std::string_view> pieces) const {
+std::string Decoder::decode(std::span<const std::string_view> pieces) const {
+  std::vector<std::string> parts(pieces.begin(), pieces.end());
+  rewrite(parts);
   std::string text;
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    if (i > 0) text += ' ';
-    text += pieces[i];
-  }
+  for (const std::string& part : parts) text += part;
   return text;
 }
 
-std::string WordPieceDecoder::decode(std::span<const std::string_view> pieces) const {
-  std::string text, piece;
+void DecoderSequence::rewrite(std::vector<std::string>& pieces) const {
+  for (const auto& step : steps_) step->rewrite(pieces);
+}
+
+void SpaceDecoder::rewrite(std::vector<std::string>& pieces) const {
+  for (size_t i = 1; i < pieces.size(); ++i) pieces[i].insert(0, 1, ' ');
+}
+
+void WordPieceDecoder::rewrite(std::vector<std::string>& pieces) const {
   for (size_t i = 0; i < pieces.size(); ++i) {
-    piece = pieces[i];
-    if (i > 0 && piece.starts_with(prefix_)) {
-      piece.erase(0, prefix_.size());
+    if (i > 0 && pieces[i].starts_with(prefix_)) {
+      pieces[i].erase(0, prefix_.size());
     } else if (i > 0) {
-      piece.insert(0, 1, ' ');
+      pieces[i].insert(0, 1, ' ');
     }
-    if (cleanup_) clean_up(piece);
-    text += piece;
+    if (cleanup_) clean_up(pieces[i]);
   }
-  return text;
 }
 
 }  // namespace clearhead::text

@@ -89,7 +89,7 @@ uint64_t JsonFields::number(std::string_view name) {
   return value;
 }
 
-size_t JsonFields::one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+size_t JsonFields::one_of(std::string_view name, std::span<const std::string_view> names) {
   const std::string_view value = string(name);
   const auto found = std::ranges::find(names, value);
   if (found != names.end()) return static_cast<size_t>(found - names.begin());

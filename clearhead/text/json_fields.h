@@ -4,7 +4,9 @@
 #include <simdjson.h>
 
 #include <initializer_list>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +37,10 @@ class JsonFields {
   uint64_t number(std::string_view name);
 
   // The index in `names` of the field's text. Throws: Error that lists the names if it is none of them.
-  size_t one_of(std::string_view name, std::initializer_list<std::string_view> names);
+  size_t one_of(std::string_view name, std::span<const std::string_view> names);
+  size_t one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+    return one_of(name, std::span(names.begin(), names.size()));
+  }
 
   // Throws: Error if there is a field that was not asked for.
   void close() const;
@@ -55,5 +60,24 @@ class JsonFields {
   std::string where_;
   std::vector<Field> fields_;
 };
+
+// How a component with the type `type` is read from its fields, all but closing them.
+template <class Component>
+struct Reader {
+  std::string_view type;
+  std::unique_ptr<Component> (*read)(JsonFields& fields);
+};
+
+// Reads a component by its field "type". Throws: Error that lists the types if it is none of them.
+template <class Component, size_t size>
+std::unique_ptr<Component> read_by_type(JsonFields::Element value, const std::string& where,
+                                        const Reader<Component> (&readers)[size]) {
+  JsonFields fields(value, where);
+  std::vector<std::string_view> types;
+  for (const Reader<Component>& reader : readers) types.push_back(reader.type);
+  std::unique_ptr<Component> component = readers[fields.one_of("type", types)].read(fields);
+  fields.close();
+  return component;
+}
 
 }  // namespace clearhead::text

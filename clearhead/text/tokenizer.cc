@@ -11,6 +11,8 @@
 #include "clearhead/base/memory.h"
 #include "clearhead/base/utf8.h"
 #include "clearhead/text/tokenizer_json.h"
+#include "clearhead/text/unicode.h"
+#include "clearhead/text/valid_utf8.h"
 
 namespace clearhead::text {
 namespace {
@@ -25,6 +27,24 @@ void append_valid(std::string& result, std::string_view text) {
     base::append_utf8(result, here.value);
     at += here.length;
   }
+}
+
+// What people read of a token: its stretch of the text without the white space before it. A mark for a space that was
+// put in has a stretch that belongs to the next token; it is shown as itself.
+std::string shown_text(std::string_view stretch, bool valid, std::string_view piece) {
+  constexpr std::string_view kSpaceMark = "\xe2\x96\x81";
+  std::string result;
+  if (valid) {
+    result = stretch;
+  } else {
+    append_valid(result, stretch);
+  }
+  size_t begin = 0;
+  while (begin < result.size() && is_white_space(code_point_at(result, begin).value)) {
+    begin += code_point_at(result, begin).length;
+  }
+  if (begin < result.size() && piece == kSpaceMark) return std::string(kSpaceMark);
+  return begin < result.size() ? result.substr(begin) : result;
 }
 
 // The text to tokenize; invalid sequences stand replaced but know the bytes that they came from.
@@ -178,13 +198,8 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
     token.special = piece.special;
     token.type_id = piece.type_id;
     token.continues_word = piece.continues_word;
-    if (piece.special) {
-      token.text = token.piece;
-    } else if (valid) {
-      token.text = text.substr(token.begin, token.end - token.begin);
-    } else {
-      append_valid(token.text, text.substr(token.begin, token.end - token.begin));
-    }
+    token.text =
+        piece.special ? token.piece : shown_text(text.substr(token.begin, token.end - token.begin), valid, token.piece);
     encoding.unknown_count += piece.unknown;
   }
   return encoding;

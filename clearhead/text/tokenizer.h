@@ -14,7 +14,8 @@
 namespace clearhead::text {
 
 struct Token {
-  std::string text;   // for people, valid UTF-8: the stretch of the original, or the name of a special token
+  std::string text;   // for people, valid UTF-8: the stretch of the original without white space before it, or the
+                      // name of a special token
   std::string piece;  // the vocabulary's entry, such as "##ing"
   int64_t id = 0;
   size_t begin = 0, end = 0;    // bytes of the original text; equal for a special token, which stands for none

@@ -2,7 +2,9 @@
 #include "clearhead/text/unicode.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
+#include <utility>
 
 #include "clearhead/text/unicode_tables.h"
 
@@ -11,7 +13,8 @@ namespace {
 
 // Hangul syllables decompose by arithmetic. Source: The Unicode Standard, section 3.12.
 constexpr char32_t kSyllableBase = 0xac00, kLeadBase = 0x1100, kVowelBase = 0x1161, kTrailBase = 0x11a7;
-constexpr char32_t kVowelCount = 21, kTrailCount = 28, kSyllableCount = 19 * kVowelCount * kTrailCount;
+constexpr char32_t kLeadCount = 19, kVowelCount = 21, kTrailCount = 28;
+constexpr char32_t kSyllableCount = kLeadCount * kVowelCount * kTrailCount;
 
 constexpr char32_t kDottedCapitalI = 0x130, kDotAbove = 0x307;
 
@@ -25,6 +28,8 @@ const Range* find_range(std::span<const Range> table, char32_t c) {
 }
 
 bool is_syllable(char32_t c) { return c >= kSyllableBase && c < kSyllableBase + kSyllableCount; }
+bool is_vowel(char32_t c) { return c >= kVowelBase && c < kVowelBase + kVowelCount; }
+bool is_trail(char32_t c) { return c > kTrailBase && c < kTrailBase + kTrailCount; }
 
 // [0x110000]
 std::vector<uint8_t> all_properties() {
@@ -55,8 +60,7 @@ std::vector<uint8_t> all_properties() {
 
 }  // namespace
 
-PropertyTable::PropertyTable() {
-  const std::vector<uint8_t> bits = all_properties();
+PropertyTable::PropertyTable(const std::vector<uint8_t>& bits) {
   for (size_t page = 0; page < page_of_.size(); ++page) {
     const uint8_t* begin = bits.data() + page * sizeof(Page);
     if (page == 0 || !std::equal(begin, begin + sizeof(Page), begin - sizeof(Page))) {
@@ -67,7 +71,7 @@ PropertyTable::PropertyTable() {
 }
 
 const PropertyTable& property_table() {
-  static const PropertyTable table;
+  static const PropertyTable table(all_properties());
   return table;
 }
 
@@ -101,6 +105,50 @@ ShortCodePoints lower_case_of(char32_t c) {
   result.push_back(cased ? static_cast<char32_t>(static_cast<int32_t>(c) + range->difference) : c);
   return result;
 }
+
+std::span<const char32_t> compatibility_decomposition_of(char32_t c) {
+  const auto entry = std::ranges::lower_bound(tables::kCompatibility, c, {}, &tables::Decomposition::code_point);
+  if (entry == std::end(tables::kCompatibility) || entry->code_point != c) return {};
+  return std::span(tables::kDecompositionPool).subspan(entry->at, entry->length);
+}
+
+std::optional<char32_t> composition_of(char32_t first, char32_t second) {
+  if (first >= kLeadBase && first < kLeadBase + kLeadCount && is_vowel(second)) {
+    return kSyllableBase + ((first - kLeadBase) * kVowelCount + (second - kVowelBase)) * kTrailCount;
+  }
+  if (is_syllable(first) && (first - kSyllableBase) % kTrailCount == 0 && is_trail(second)) {
+    return first + (second - kTrailBase);
+  }
+  const auto key = [](const tables::Composition& entry) { return std::pair(entry.first, entry.second); };
+  const auto entry = std::ranges::lower_bound(tables::kCompositions, std::pair(first, second), {}, key);
+  if (entry == std::end(tables::kCompositions) || key(*entry) != std::pair(first, second)) return std::nullopt;
+  return entry->composed;
+}
+
+bool joins_back(char32_t c) {
+  static const std::set<char32_t> seconds = [] {
+    std::set<char32_t> result;
+    for (const tables::Composition& entry : tables::kCompositions) result.insert(entry.second);
+    return result;
+  }();
+  return is_vowel(c) || is_trail(c) || seconds.contains(c);
+}
+
+std::vector<char32_t> normalized_code_points() {
+  std::vector<char32_t> result;
+  for (const tables::Decomposition& entry : tables::kDecompositions) result.push_back(entry.code_point);
+  for (const tables::Decomposition& entry : tables::kCompatibility) result.push_back(entry.code_point);
+  for (const tables::Composition& entry : tables::kCompositions) result.push_back(entry.second);
+  for (const tables::CombiningRange& range : tables::kCombiningRanges) {
+    for (char32_t c = range.first; c <= range.last; ++c) result.push_back(c);
+  }
+  for (char32_t i = 0; i < kVowelCount; ++i) result.push_back(kVowelBase + i);
+  for (char32_t i = 0; i < kTrailCount; ++i) result.push_back(kTrailBase + i);
+  for (char32_t i = 0; i < kSyllableCount; ++i) result.push_back(kSyllableBase + i);
+  return result;
+}
+
+bool is_mark(char32_t c) { return find_range<tables::CodeRange>(tables::kMarkRanges, c) != nullptr; }
 
 uint8_t combining_class_of(char32_t c) {
   const auto* range = find_range<tables::CombiningRange>(tables::kCombiningRanges, c);

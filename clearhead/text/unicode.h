@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace clearhead::text {
@@ -25,7 +27,8 @@ enum Property : uint8_t {
 // Property bits of all code points in two stages: pages of 256, neighbours that are alike being one page.
 class PropertyTable {
  public:
-  PropertyTable();
+  // bits: of each code point, [0x110000].
+  explicit PropertyTable(const std::vector<uint8_t>& bits);
 
   // The bits of Property. c must be at most U+10FFFF.
   uint8_t operator[](char32_t c) const { return pages_[page_of_[c >> 8]][c & 0xff]; }
@@ -37,7 +40,7 @@ class PropertyTable {
   std::vector<Page> pages_;
 };
 
-// The one table of the program, built when it is first asked for.
+// The table of Property, built when it is first asked for.
 const PropertyTable& property_table();
 
 // Up to four code points by value, without allocation.
@@ -56,6 +59,23 @@ class ShortCodePoints {
 
 // Canonical decomposition (NFD) of one code point; itself if it has none.
 ShortCodePoints decomposition_of(char32_t c);
+
+// Compatibility decomposition (NFKD) of one code point, empty if it is the canonical one.
+std::span<const char32_t> compatibility_decomposition_of(char32_t c);
+
+// What NFC makes of two code points that stand side by side, if it joins them.
+std::optional<char32_t> composition_of(char32_t first, char32_t second);
+
+// Does NFC join c to some code point before it?
+bool joins_back(char32_t c);
+
+// The code points that NFC, NFD, NFKC or NFKD may change, move or join to others; some more than once.
+std::vector<char32_t> normalized_code_points();
+
+inline bool is_white_space(char32_t c) { return (property_table()[c] & kWhiteSpace) != 0; }
+
+// Is c a mark of any kind (category M)?
+bool is_mark(char32_t c);
 
 // Lower case without context (no final sigma); only U+0130 becomes two code points.
 ShortCodePoints lower_case_of(char32_t c);

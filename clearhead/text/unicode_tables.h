@@ -15,6 +15,10 @@ struct Decomposition {
   uint16_t at, length;  // in kDecompositionPool
 };
 
+struct Composition {
+  char32_t first, second, composed;
+};
+
 struct CombiningRange {
   char32_t first, last;
   uint8_t combining_class;
@@ -31,8 +35,11 @@ extern const CodeRange kRemovedRanges[25];
 extern const CodeRange kHanRanges[7];
 extern const CodeRange kWordRanges[796];
 extern const CodeRange kNonspacingMarkRanges[279];
-extern const char32_t kDecompositionPool[3249];
+extern const CodeRange kMarkRanges[250];
+extern const char32_t kDecompositionPool[5924];
 extern const Decomposition kDecompositions[2060];
+extern const Decomposition kCompatibility[3678];
+extern const Composition kCompositions[940];
 extern const CombiningRange kCombiningRanges[334];
 extern const LowerCaseRange kLowerCaseRanges[185];
 

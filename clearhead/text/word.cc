@@ -3,6 +3,7 @@
 
 #include "clearhead/base/utf8.h"
 #include "clearhead/text/unicode.h"
+#include "clearhead/text/valid_utf8.h"
 
 namespace clearhead::text {
 namespace {
@@ -40,6 +41,12 @@ bool is_punctuation(std::string_view text) {
 bool has_han(std::string_view text) {
   size_t all = 0;
   return count_code_points(text, kHan, all) > 0;
+}
+
+bool joins_word(std::string_view text, size_t at) {
+  constexpr unsigned kAlone = kPunctuation | kHan;
+  const PropertyTable& table = property_table();
+  return ((table[code_point_before(text, at).value] | table[code_point_at(text, at).value]) & kAlone) == 0;
 }
 
 }  // namespace clearhead::text

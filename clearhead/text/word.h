@@ -20,4 +20,8 @@ bool is_punctuation(std::string_view text);
 // Is there a Chinese character (also one of Japanese or Korean writing) in text?
 bool has_han(std::string_view text);
 
+// Do the code points before and after byte `at` of a valid text belong to one word, as far as they tell? Not if one of
+// them is a punctuation mark or a Chinese character: pre-tokenizers that cut at spaces alone leave those together.
+bool joins_word(std::string_view text, size_t at);
+
 }  // namespace clearhead::text

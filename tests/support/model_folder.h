@@ -4,24 +4,30 @@
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
+#include <string>
 
 #include "clearhead/format/known_models.h"
 
 namespace clearhead::tests {
 
-// The folder of minilm for tests: $CLEARHEAD_MODEL_MINILM, else where `clearhead fetch minilm` puts it. A test that
+// The folder of a known model for tests: where $`variable` says, else where `clearhead fetch NAME` puts it. A test that
 // needs the model fails without it.
-inline std::filesystem::path minilm_folder() {
-  const char* variable = std::getenv("CLEARHEAD_MODEL_MINILM");
-  const std::filesystem::path folder = variable != nullptr && *variable != '\0'
-                                           ? std::filesystem::path(variable)
-                                           : format::model_home() / "models" / "minilm";
+inline std::filesystem::path model_folder(const std::string& name, const char* variable) {
+  const char* place = std::getenv(variable);
+  const std::filesystem::path folder =
+      place != nullptr && *place != '\0' ? std::filesystem::path(place) : format::model_home() / "models" / name;
   std::error_code missing;
   if (!std::filesystem::exists(folder / "config.json", missing)) {
-    throw std::runtime_error("this test needs the model minilm in " + folder.string() +
-                             ": run `clearhead fetch minilm` or set CLEARHEAD_MODEL_MINILM to its folder");
+    throw std::runtime_error("this test needs the model " + name + " in " + folder.string() +
+                             ": run `clearhead fetch " + name + "` or set " + variable + " to its folder");
   }
   return folder;
+}
+
+inline std::filesystem::path minilm_folder() { return model_folder("minilm", "CLEARHEAD_MODEL_MINILM"); }
+
+inline std::filesystem::path e5_folder() {
+  return model_folder("multilingual-e5-small", "CLEARHEAD_MODEL_MULTILINGUAL_E5_SMALL");
 }
 
 }  // namespace clearhead::tests

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// minilm's tokenizer against the tokenizers library, by the goldens of golden/make_golden.py.
+// Tokenizers of real models against the tokenizers library, by the goldens of golden/make_golden.py.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -15,6 +15,11 @@ namespace {
 
 const Tokenizer& minilm() {
   static const Tokenizer tokenizer = Tokenizer::from_file(tests::minilm_folder() / "tokenizer.json");
+  return tokenizer;
+}
+
+const Tokenizer& e5() {
+  static const Tokenizer tokenizer = Tokenizer::from_file(tests::e5_folder() / "tokenizer.json");
   return tokenizer;
 }
 
@@ -42,18 +47,22 @@ Row golden_row(const nlohmann::json& ids, const nlohmann::json& spans) {
   return row;
 }
 
-TEST(Golden, EveryIdAndOffset) {
-  const auto rows = nlohmann::json::parse(base::read_file(CLEARHEAD_TEST_DATA "/bert_golden.json", 1 << 20));
+void expect_golden(const Tokenizer& tokenizer, const std::string& name) {
+  const auto rows = nlohmann::json::parse(base::read_file(CLEARHEAD_TEST_DATA "/" + name, 1 << 20));
   ASSERT_GE(rows.size(), 500u);
   for (const auto& row : rows) {
     const auto text = row[0].get<std::string>();
     const Row expected = golden_row(row[1], row[2]);
-    EXPECT_EQ(row_of(minilm().encode(text)), expected) << text;
+    EXPECT_EQ(row_of(tokenizer.encode(text)), expected) << text;
     std::vector<int64_t> ids;
     for (size_t i = 0; i < expected.size(); i += 3) ids.push_back(expected[i]);
-    EXPECT_EQ(minilm().encode_ids(text), ids) << text;
+    EXPECT_EQ(tokenizer.encode_ids(text), ids) << text;
   }
 }
+
+TEST(Golden, EveryIdAndOffsetOfWordPiece) { expect_golden(minilm(), "bert_golden.json"); }
+
+TEST(Golden, EveryIdAndOffsetOfUnigram) { expect_golden(e5(), "unigram_golden.json"); }
 
 TEST(Golden, TruncationAndPaddingOfTheFileAreReadAndNotCarriedOut) {
   EXPECT_EQ(minilm().file_truncation(), 128u);
@@ -81,12 +90,26 @@ TEST(Golden, DecodesAsTheLibraryDoes) {
             "[CLS] don ' t stop, playing ; it ' s 3. 5 antidisestablishmentarianism! [SEP]");
 }
 
+TEST(Golden, ChineseDecodesToWhatItWas) {
+  const std::string text = "\u5c0f\u660e\u5728\u56fe\u4e66\u9986\u501f\u4e86\u4e00\u672c\u539a\u539a\u7684\u4e66\u3002";
+  const Encoding encoding = e5().encode(text);
+  EXPECT_EQ(encoding.unknown_count, 0u);
+  std::string pieces;
+  for (const Token& token : encoding.tokens) pieces += token.piece + " ";
+  EXPECT_EQ(pieces,
+            "<s> \u2581\u5c0f \u660e \u5728 \u56fe\u4e66\u9986 \u501f \u4e86 \u4e00\u672c \u539a \u539a \u7684 \u4e66 "
+            "\u3002 </s> ");
+  EXPECT_EQ(encoding.tokens[1].text, "\u5c0f");
+  EXPECT_EQ(e5().decode(e5().encode_ids(text), true), text);
+  EXPECT_EQ(e5().decode(e5().encode_ids(text), false), "<s> " + text + "</s>");
+}
+
 // Time must grow with the length alone. The bound is far above what is needed (a few hundredths of a second), so that
 // a busy machine or a sanitizer does not fail it, and far below what a quadratic step would take.
 TEST(Golden, AMegabyteWithoutASpace) {
-  const auto timed = [](const std::string& text, size_t tokens, size_t unknown) {
+  const auto timed = [](const std::string& text, size_t tokens, size_t unknown, const Tokenizer& tokenizer = minilm()) {
     const auto start = std::chrono::steady_clock::now();
-    const Encoding encoding = minilm().encode(text);
+    const Encoding encoding = tokenizer.encode(text);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     EXPECT_EQ(encoding.tokens.size(), tokens + 2);
     EXPECT_EQ(encoding.unknown_count, unknown);
@@ -107,6 +130,10 @@ TEST(Golden, AMegabyteWithoutASpace) {
   timed(repeated("\u302e\u302f", 100'000), 1, 1);
   timed(repeated("[MASK]", 100'000), 100'000, 0);
   timed(repeated("\xff", 1'000'000), 0, 0);
+  timed(repeated(" ", 1'000'000), 1, 0, e5());
+  timed(repeated("\u2581", 1'000'000), 1'000'000, 0, e5());
+  timed(repeated("\xff", 1'000'000), 2, 1, e5());
+  timed("e" + repeated("\u0301\u0316", 250'000), 250'001, 1, e5());
 }
 
 }  // namespace

@@ -48,13 +48,11 @@ TEST(TokenizerJson, TopLevel) {
 }
 
 TEST(TokenizerJson, UnknownComponentsByName) {
-  const auto typed = [](const char* component) { return refusal([&](json& j) { j[component]["type"] = "Foo"; }); };
-  EXPECT_EQ(typed("normalizer"), "[tokenizer.json normalizer] expected one of BertNormalizer; found \"Foo\"");
-  EXPECT_EQ(typed("pre_tokenizer"), "[tokenizer.json pre_tokenizer] expected one of BertPreTokenizer; found \"Foo\"");
-  EXPECT_EQ(typed("model"), "[tokenizer.json model] expected one of WordPiece; found \"Foo\"");
-  EXPECT_EQ(typed("post_processor"),
-            "[tokenizer.json post_processor] expected one of TemplateProcessing, BertProcessing; found \"Foo\"");
-  EXPECT_EQ(typed("decoder"), "[tokenizer.json decoder] expected one of WordPiece; found \"Foo\"");
+  for (const char* component : {"normalizer", "pre_tokenizer", "model", "post_processor", "decoder"}) {
+    const std::string said = refusal([&](json& j) { j[component]["type"] = "Foo"; });
+    EXPECT_EQ(said.find("[tokenizer.json " + std::string(component) + "] expected one of "), 0u) << said;
+    EXPECT_TRUE(said.ends_with("; found \"Foo\"")) << said;
+  }
 }
 
 TEST(TokenizerJson, UnknownFieldsByName) {

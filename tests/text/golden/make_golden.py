@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes, and checks, what the tests of the tokenizer compare with: ids and offsets of the tokenizers library.
 
-  make_golden.py --tokenizer minilm/tokenizer.json --packages FOLDER [--encoder build/bin/encode_lines] [--check]
+  make_golden.py --name bert --tokenizer minilm/tokenizer.json --packages FOLDER [--encoder build/bin/encode_lines]
+                 [--check]
+
+Names and their models: bert minilm, unigram multilingual-e5-small.
 
 FOLDER holds, unpacked (dpkg -x), the Debian 12 packages fortunes, fortunes-min, fortunes-zh, fortunes-ru, fortunes-es,
 fortunes-de and unicode-data (for Blocks.txt). Made with tokenizers 0.23.3.
 
 Two things are made in ../data/, or with --check compared with what is there:
-  bert_golden.json   a few hundred texts of all scripts and oddities with their tokens
-  bert_mixed.json    SHA-256 of 10 MB of mixed text and of its tokens
+  NAME_golden.json   a few hundred texts of all scripts and oddities with their tokens
+  NAME_mixed.json    SHA-256 of 10 MB of mixed text and of its tokens
 With --encoder, our program encodes both sets and must give the same tokens; the first difference is shown.
 """
 import argparse
@@ -185,6 +188,7 @@ def golden(texts, encodings):
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--name", required=True)
     parser.add_argument("--tokenizer", required=True)
     parser.add_argument("--packages", required=True)
     parser.add_argument("--encoder")
@@ -207,7 +211,8 @@ def main():
     digests = {"seed": SEED + 1, "texts": len(texts), "tokens": sum(map(len, encodings)),
                "text_sha256": hashlib.sha256("\0".join(texts).encode()).hexdigest(),
                "tokens_sha256": hashlib.sha256(as_lines(encodings).encode()).hexdigest()}
-    files = {"bert_golden.json": golden(*results["golden"]), "bert_mixed.json": json.dumps(digests, indent=2) + "\n"}
+    files = {f"{arguments.name}_golden.json": golden(*results["golden"]),
+             f"{arguments.name}_mixed.json": json.dumps(digests, indent=2) + "\n"}
     for name, content in files.items():
         if arguments.check:
             same = (DATA / name).read_bytes() == content.encode()
