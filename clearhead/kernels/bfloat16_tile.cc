@@ -18,6 +18,9 @@ HWY_BEFORE_NAMESPACE();
 namespace clearhead::kernels {
 namespace HWY_NAMESPACE {
 
+// Whether the target in use is AVX-512; to ask the machine takes longer than a product.
+bool is_avx512() { return HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL; }
+
 inline float flush(float x) { return std::abs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
 
 // flush(fma(a, b, sum)), given the fma. The instruction looks at a result whose exponent is not yet limited: one that
@@ -99,6 +102,7 @@ HWY_AFTER_NAMESPACE();
 namespace clearhead::kernels {
 namespace {
 
+HWY_EXPORT(is_avx512);
 HWY_EXPORT(pair_product);
 
 // A number as a bfloat16, in the lower half.
@@ -116,11 +120,7 @@ Pair pair_of(float first, float second) { return rounded(first) | rounded(second
 
 bool has_pair_instruction() {
   static const bool available = instruction::available();
-#if HWY_ARCH_X86
-  return available && (hwy::SupportedTargets() & (HWY_AVX3 | HWY_AVX3_DL)) != 0;
-#else
-  return available;
-#endif
+  return available && HWY_DYNAMIC_DISPATCH(is_avx512)();
 }
 
 void pair_product(const PairProduct& product) {
