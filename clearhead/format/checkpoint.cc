@@ -104,37 +104,52 @@ Checkpoint Checkpoint::open(const fs::path& folder_or_file) {
     return checkpoint;
   }
   if (!fs::exists(folder_or_file, missing)) base::fail(where, "a folder or file with a model", "nothing there");
-  if (folder_or_file.extension() == ".gguf") {
-    base::fail(where, "a model in safetensors files", "a GGUF file", "GGUF is not supported yet");
-  }
-  if (folder_or_file.extension() != ".safetensors") {
-    base::fail(where, "a folder or a .safetensors file", "a file of another name");
-  }
   checkpoint.folder_ = folder_or_file.has_parent_path() ? folder_or_file.parent_path() : fs::path(".");
-  checkpoint.add_single(folder_or_file);
+  if (folder_or_file.extension() == ".gguf") {
+    checkpoint.add_gguf(folder_or_file);
+  } else if (folder_or_file.extension() == ".safetensors") {
+    checkpoint.add_single(folder_or_file);
+  } else {
+    base::fail(where, "a folder or a .safetensors or .gguf file", "a file of another name");
+  }
   return checkpoint;
 }
 
 void Checkpoint::add_single(const fs::path& file) {
-  files_.push_back(SafetensorsFile::open(file));
-  for (const TensorEntry& each : files_[0].entries()) names_.push_back(each.name);
+  SafetensorsFile opened = SafetensorsFile::open(file);
+  for (const TensorEntry& each : opened.entries()) names_.push_back(each.name);
   std::ranges::sort(names_);
   file_of_.assign(names_.size(), 0);
-  warnings_ = files_[0].warnings();
+  warnings_ = opened.warnings();
+  files_.emplace_back(std::move(opened));
+}
+
+void Checkpoint::add_gguf(const fs::path& file) {
+  std::map<std::string, size_t> places;  // name of a tensor -> place in files_
+  for (GgufFile& part : open_gguf_parts(file)) {
+    for (const TensorEntry& each : part.entries()) places.emplace(each.name, files_.size());
+    warnings_.insert(warnings_.end(), part.warnings().begin(), part.warnings().end());
+    files_.emplace_back(std::move(part));
+  }
+  for (auto& [name, place] : places) {
+    names_.push_back(name);
+    file_of_.push_back(place);
+  }
 }
 
 void Checkpoint::add_shards(const fs::path& index) {
   const auto weight_map = read_weight_map(index);
-  std::map<std::string, size_t> places;  // file name -> place in files_
+  std::vector<SafetensorsFile> files;
+  std::map<std::string, size_t> places;  // file name -> place in files
   for (const auto& [name, shard] : weight_map) {
-    const auto [place, is_new] = places.emplace(shard, files_.size());
+    const auto [place, is_new] = places.emplace(shard, files.size());
     if (is_new) {
-      if (files_.size() == kMaxShards) {
+      if (files.size() == kMaxShards) {
         base::fail(base::quoted(index.string(), 400), fmt::format("at most {} files", kMaxShards), "more");
       }
-      files_.push_back(SafetensorsFile::open(folder_ / shard));
+      files.push_back(SafetensorsFile::open(folder_ / shard));
     }
-    if (!files_[place->second].contains(name)) {
+    if (!files[place->second].contains(name)) {
       base::fail(fmt::format("{}, tensor {}", base::quoted(index.string(), 400), base::quoted(name)),
                  fmt::format("it in {}", base::quoted(shard)), "no tensor of that name there",
                  "the index and its files do not belong together");
@@ -143,7 +158,7 @@ void Checkpoint::add_shards(const fs::path& index) {
     file_of_.push_back(place->second);
   }
   size_t in_files = 0;
-  for (const SafetensorsFile& file : files_) {
+  for (const SafetensorsFile& file : files) {
     in_files += file.entries().size();
     warnings_.insert(warnings_.end(), file.warnings().begin(), file.warnings().end());
   }
@@ -151,26 +166,38 @@ void Checkpoint::add_shards(const fs::path& index) {
     warnings_.push_back(fmt::format("{}: {} tensors of the files are not in the index and are ignored",
                                     base::quoted(index.string(), 400), in_files - names_.size()));
   }
+  for (SafetensorsFile& file : files) files_.emplace_back(std::move(file));
 }
 
-const SafetensorsFile* Checkpoint::find(std::string_view name) const {
+const Checkpoint::File* Checkpoint::find(std::string_view name) const {
   const auto place = std::ranges::lower_bound(names_, name);
   if (place == names_.end() || *place != name) return nullptr;
   return &files_[file_of_[static_cast<size_t>(place - names_.begin())]];
 }
 
+const Checkpoint::File& Checkpoint::get(std::string_view name) const {
+  if (const File* file = find(name)) return *file;
+  base::fail(base::quoted(folder_.string(), 400), fmt::format("a tensor {}", base::quoted(name)),
+             fmt::format("{} tensors, none of that name", names_.size()));
+}
+
 tensor::TensorView Checkpoint::view(std::string_view name) const {
-  entry(name);
-  return find(name)->view(name);
+  return std::visit([&](const auto& file) { return file.view(name); }, get(name));
+}
+
+tensor::BlockView Checkpoint::blocks(std::string_view name) const {
+  if (const auto* file = std::get_if<GgufFile>(&get(name))) return file->blocks(name);
+  base::fail(base::quoted(folder_.string(), 400), fmt::format("blocks as the type of {}", base::quoted(name)),
+             entry(name).dtype_name);
 }
 
 const TensorEntry& Checkpoint::entry(std::string_view name) const {
-  const SafetensorsFile* file = find(name);
-  if (file == nullptr) {
-    base::fail(base::quoted(folder_.string(), 400), fmt::format("a tensor {}", base::quoted(name)),
-               fmt::format("{} tensors, none of that name", names_.size()));
-  }
-  return file->entry(name);
+  return std::visit([&](const auto& file) -> const TensorEntry& { return file.entry(name); }, get(name));
+}
+
+const GgufMetadata* Checkpoint::gguf_metadata() const {
+  const auto* first = std::get_if<GgufFile>(&files_.front());
+  return first == nullptr ? nullptr : &first->metadata();
 }
 
 std::string Checkpoint::config_json() const {
@@ -197,8 +224,8 @@ size_t Checkpoint::total_bytes() const {
   return sum;
 }
 
-void Checkpoint::release_pages(const tensor::TensorView& view) const {
-  for (const SafetensorsFile& file : files_) file.release_pages(view);
+void Checkpoint::release_pages(std::span<const std::byte> part) const {
+  for (const File& each : files_) std::visit([&](const auto& file) { file.release_pages(part); }, each);
 }
 
 }  // namespace clearhead::format

@@ -6,8 +6,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "clearhead/format/gguf.h"
 #include "clearhead/format/safetensors.h"
 #include "clearhead/tensor/tensor.h"
 
@@ -17,7 +19,8 @@ namespace clearhead::format {
 // valid as long as the object (or what it was moved into) lives.
 class Checkpoint {
  public:
-  // Opens a folder with model.safetensors or model.safetensors.index.json, or a single .safetensors file.
+  // Opens a folder with model.safetensors or model.safetensors.index.json, a single .safetensors file, or a .gguf file
+  // or the first of several.
   // Throws: Error (failure) if there is neither, if a file is damaged, or if the index names a file outside the folder
   // or a tensor that its file does not have.
   static Checkpoint open(const std::filesystem::path& folder_or_file);
@@ -31,6 +34,11 @@ class Checkpoint {
 
   // Throws: Error (failure) if there is no such tensor or its type is none of ours; the error names both.
   tensor::TensorView view(std::string_view name) const;
+  // A tensor whose entry has a block_type. Throws: Error (failure) if there is no such tensor or it is of another type.
+  tensor::BlockView blocks(std::string_view name) const;
+
+  // What a GGUF file says about itself; null for other files.
+  const GgufMetadata* gguf_metadata() const;
 
   // The folder that holds the files.
   const std::filesystem::path& folder() const { return folder_; }
@@ -44,21 +52,25 @@ class Checkpoint {
   size_t total_bytes() const;
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  // Gives the memory of a view of this checkpoint back; its pages are read again when touched.
-  void release_pages(const tensor::TensorView& view) const;
+  // Gives the memory of a part of this checkpoint's files back; its pages are read again when touched.
+  void release_pages(std::span<const std::byte> part) const;
 
   static constexpr size_t kMaxConfigBytes = 16'000'000;
   static constexpr size_t kMaxIndexBytes = 64'000'000;
   static constexpr size_t kMaxShards = 4096;
 
  private:
+  using File = std::variant<SafetensorsFile, GgufFile>;
+
   Checkpoint() = default;
   void add_single(const std::filesystem::path& file);
   void add_shards(const std::filesystem::path& index);
-  const SafetensorsFile* find(std::string_view name) const;
+  void add_gguf(const std::filesystem::path& file);
+  const File* find(std::string_view name) const;
+  const File& get(std::string_view name) const;
 
   std::filesystem::path folder_;
-  std::vector<SafetensorsFile> files_;
+  std::vector<File> files_;         // all of one kind
   std::vector<std::string> names_;  // sorted
   std::vector<size_t> file_of_;     // same order: place in files_
   std::vector<std::string> warnings_;

@@ -70,8 +70,8 @@ tensor::TensorView SafetensorsFile::view(std::string_view name) const {
   return {*declared.dtype, declared.shape, bytes().subspan(header_.data_begin + declared.begin, declared.bytes())};
 }
 
-void SafetensorsFile::release_pages(const tensor::TensorView& view) const {
-  const auto all = bytes(), part = view.bytes();
+void SafetensorsFile::release_pages(std::span<const std::byte> part) const {
+  const auto all = bytes();
   const std::less_equal<const std::byte*> not_after;
   const bool mine = not_after(all.data(), part.data()) && not_after(part.data() + part.size(), all.data() + all.size());
   if (mapped_ && mine) mapped_->release_pages(part);

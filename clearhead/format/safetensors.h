@@ -40,8 +40,8 @@ class SafetensorsFile {
   // Bytes of all tensors together.
   size_t total_bytes() const { return bytes().size() - header_.data_begin; }
 
-  // Gives the memory of a view of this file back; its pages are read again when touched. Other views are left alone.
-  void release_pages(const tensor::TensorView& view) const;
+  // Gives the memory of a part of this file back; its pages are read again when touched. Other bytes are left alone.
+  void release_pages(std::span<const std::byte> part) const;
 
  private:
   SafetensorsFile() = default;

@@ -9,21 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "clearhead/tensor/dtype.h"
-#include "clearhead/tensor/shape.h"
+#include "clearhead/format/tensor_entry.h"
 
 namespace clearhead::format {
-
-// One tensor as the header of a safetensors file declares it.
-struct TensorEntry {
-  std::string name;
-  std::string dtype_name;              // as the file spells it
-  std::optional<tensor::DType> dtype;  // nothing for a type that we cannot compute with (F8_E4M3, I8, ...)
-  tensor::Shape shape;
-  size_t begin, end;  // bytes from the start of the data, behind the header
-
-  size_t bytes() const { return end - begin; }
-};
 
 // A checked header. Every offset lies inside the file, entries follow each other without hole or overlap.
 struct SafetensorsHeader {

@@ -64,7 +64,7 @@ TensorView ParameterSource::find(const std::string& name, const tensor::Shape& s
 tensor::Tensor ParameterSource::take(const std::string& name, const tensor::Shape& shape) {
   const TensorView view = find(name, shape);
   tensor::Tensor values = tensor::to_dtype(view, tensor::DType::f32);
-  checkpoint_->release_pages(view);
+  checkpoint_->release_pages(view.bytes());
   return values;
 }
 
@@ -86,7 +86,7 @@ linear::PackedLinear ParameterSource::linear(const StoredLinear& stored) {
   }
   linear::PackedLinear packed(cut_outputs(weight, turned ? 1 : 0, stored.first_output, stored.outputs, weight_storage),
                               bias, turned);
-  checkpoint_->release_pages(weight);
+  checkpoint_->release_pages(weight.bytes());
   return packed;
 }
 

@@ -160,6 +160,22 @@ class Others(unittest.TestCase):
         self.assertEqual(run("inspect", "minilm").returncode, 0)
         self.assertEqual(run("models").returncode, 0)
 
+    def test_inspect_shows_a_gguf_file_that_cannot_be_run(self):
+        small = str(ROOT / "fuzz" / "seeds" / "gguf" / "small.gguf")
+        found = document("inspect", small)
+        check_schema("inspect", found)
+        self.assertIsNone(found["architecture"])
+        self.assertTrue(found["warnings"][0].startswith("cannot be run: "), found["warnings"])
+        self.assertEqual(found["metadata"]["general.architecture"], '"llama"')
+        self.assertEqual(found["metadata"]["tokenizer.ggml.tokens"], "an array of 3 string")
+        types = {tensor["name"]: tensor["dtype"] for tensor in found["tensors"]}
+        self.assertEqual(types["token_embd.weight"], "F32")
+        self.assertEqual(types["Q6_K"], "Q6_K")
+        page = run("inspect", small, "--all").out
+        self.assertIn("llama.block_count = 1", page)
+        self.assertIn("Q4_1", page)
+        self.assertIn("cannot be run", page)
+
     def test_help_version_completion_and_manual(self):
         self.assertIn("attend", run("--help").out)
         self.assertRegex(run("--version").out, r"clearhead \d+\.\d+\.\d+")

@@ -82,7 +82,7 @@ TEST(Checkpoint, OfShards) {
   EXPECT_EQ(checkpoint.warnings(),
             (std::vector<std::string>{"\"" + (folder / "model.safetensors.index.json").string() +
                                       "\": 1 tensors of the files are not in the index and are ignored"}));
-  checkpoint.release_pages(checkpoint.view("b"));
+  checkpoint.release_pages(checkpoint.view("b").bytes());
   EXPECT_EQ(checkpoint.view("b").as<float>()[0], 7.0f);
 }
 
@@ -121,10 +121,10 @@ TEST(Checkpoint, FilesOfOtherKinds) {
   write_bytes(folder / "m.bin", "x");
   const auto where = [&](const char* name) { return "[\"" + (folder / name).string() + "\"]"; };
   EXPECT_EQ(complaint(folder / "m.gguf"), where("m.gguf") +
-                                              " expected a model in safetensors files; found a GGUF file; "
-                                              "GGUF is not supported yet");
+                                              " expected a GGUF file of at least 24 bytes; found 4 bytes; "
+                                              "the file is empty or was cut off");
   EXPECT_EQ(complaint(folder / "m.bin"),
-            where("m.bin") + " expected a folder or a .safetensors file; found a file of another name");
+            where("m.bin") + " expected a folder or a .safetensors or .gguf file; found a file of another name");
   EXPECT_EQ(complaint(folder / "none"), where("none") + " expected a folder or file with a model; found nothing there");
 }
 

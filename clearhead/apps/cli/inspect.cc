@@ -6,11 +6,14 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "clearhead/apps/cli/commands.h"
 #include "clearhead/apps/cli/common.h"
 #include "clearhead/apps/cli/console.h"
 #include "clearhead/apps/cli/watch.h"
+#include "clearhead/base/error.h"
 #include "clearhead/format/checkpoint.h"
 #include "clearhead/format/known_models.h"
 #include "clearhead/format/safetensors.h"
@@ -28,30 +31,53 @@ struct Flags {
 // What there is to say about a model.
 struct Inspection {
   std::string name, path;
-  model::ModelConfig config;
+  std::optional<model::ModelConfig> config;                   // absent: the model cannot be run, and a warning says why
+  std::vector<std::pair<std::string, std::string>> metadata;  // of a GGUF file: key and value
   std::vector<format::TensorEntry> tensors;
-  std::vector<size_t> not_finite;  // [tensors] NaN and infinite values
+  std::vector<size_t> not_finite;  // [tensors] NaN and infinite values; 1 where a block has such a scale
   std::vector<std::string> warnings;
   size_t tensor_bytes = 0, parameters = 0;
   size_t tokens = 0, run_bytes = 0;  // of a run that keeps weights and row sums
 };
 
-size_t bad_values(const tensor::TensorView& view) {
-  const format::NonFinite bad = format::count_non_finite(view);
+size_t bad_values(const format::Checkpoint& checkpoint, const format::TensorEntry& entry) {
+  if (entry.block_type) {
+    return tensor::first_bad_scale(*entry.block_type, checkpoint.blocks(entry.name).bytes).has_value() ? 1 : 0;
+  }
+  if (!entry.dtype) return 0;
+  const format::NonFinite bad = format::count_non_finite(checkpoint.view(entry.name));
   return bad.nans + bad.infinities;
 }
 
+// What a session knows of the model. A GGUF file is shown also if it cannot be run.
+void inspect_session(const Flags& flags, bool must_run, Inspection& result) {
+  try {
+    const engine::Session session = open_session(flags.model);
+    result.name = session.name();
+    result.config = session.config();
+    result.warnings = session.warnings();
+    capture::Selection selection;
+    selection.stages = {capture::Stage::weights, capture::Stage::row_reference, capture::Stage::row_sum};
+    result.tokens = flags.tokens;
+    result.run_bytes = session.memory_estimate(flags.tokens, selection);
+  } catch (const base::Error& error) {
+    if (must_run) throw;
+    result.warnings.push_back(fmt::format("cannot be run: {}", error.what()));
+  }
+}
+
 Inspection inspect(const Flags& flags) {
-  const engine::Session session = open_session(flags.model);
   const format::ResolvedModel found = format::resolve_model(flags.model);
   const format::Checkpoint checkpoint = format::Checkpoint::open(found.path);
   Inspection result;
-  result.name = session.name();
+  result.name = found.display_name;
   result.path = found.path.string();
-  result.config = session.config();
-  result.warnings = session.warnings();
+  inspect_session(flags, checkpoint.gguf_metadata() == nullptr, result);
   for (const std::string& warning : checkpoint.warnings()) {
     if (std::ranges::find(result.warnings, warning) == result.warnings.end()) result.warnings.push_back(warning);
+  }
+  if (const format::GgufMetadata* metadata = checkpoint.gguf_metadata()) {
+    for (const auto& [key, value] : metadata->values()) result.metadata.emplace_back(key, value.text());
   }
   result.tensor_bytes = checkpoint.total_bytes();
   const Progress progress("looking for values that are no numbers");
@@ -59,12 +85,8 @@ Inspection inspect(const Flags& flags) {
     const format::TensorEntry& entry = checkpoint.entry(name);
     result.tensors.push_back(entry);
     result.parameters += entry.shape.elements();
-    result.not_finite.push_back(entry.dtype ? bad_values(checkpoint.view(name)) : 0);
+    result.not_finite.push_back(bad_values(checkpoint, entry));
   }
-  capture::Selection selection;
-  selection.stages = {capture::Stage::weights, capture::Stage::row_reference, capture::Stage::row_sum};
-  result.tokens = flags.tokens;
-  result.run_bytes = session.memory_estimate(flags.tokens, selection);
   return result;
 }
 
@@ -87,7 +109,12 @@ std::string inspection_json(const Inspection& result) {
   nlohmann::ordered_json document;
   document["model"] = result.name;
   document["path"] = result.path;
-  document["architecture"] = architecture_json(result.config);
+  document["architecture"] = result.config ? architecture_json(*result.config) : nlohmann::ordered_json();
+  if (!result.metadata.empty()) {
+    nlohmann::ordered_json metadata = nlohmann::ordered_json::object();
+    for (const auto& [key, value] : result.metadata) metadata[key] = value;
+    document["metadata"] = std::move(metadata);
+  }
   document["parameters"] = result.parameters;
   document["bytes"] = result.tensor_bytes;
   nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
@@ -132,21 +159,31 @@ std::string tensor_table(const Inspection& result, bool all, const views::Style&
   return table;
 }
 
+std::string architecture_lines(const model::ModelConfig& config) {
+  std::string lines = fmt::format("  family       {}\n", config.family);
+  lines += fmt::format("  layers       {}\n", config.num_layers);
+  lines += fmt::format("  heads        {} of {} dimensions, {} kv heads\n", config.attention.num_heads,
+                       config.attention.head_dim, config.attention.num_kv_heads);
+  lines += fmt::format("  d_model      {}, d_ff {}\n", config.d_model, config.d_ff);
+  return lines + fmt::format("  vocabulary   {}, positions {}\n", config.vocab_size, config.context_len);
+}
+
 std::string inspection_page(const Inspection& result, bool all, const views::Style& style) {
-  const auto& config = result.config;
   std::string page =
       fmt::format("{}  ({})\n\n", views::printable(result.name, style), views::printable(result.path, style));
-  page += fmt::format("  family       {}\n", config.family);
-  page += fmt::format("  layers       {}\n", config.num_layers);
-  page += fmt::format("  heads        {} of {} dimensions, {} kv heads\n", config.attention.num_heads,
-                      config.attention.head_dim, config.attention.num_kv_heads);
-  page += fmt::format("  d_model      {}, d_ff {}\n", config.d_model, config.d_ff);
-  page += fmt::format("  vocabulary   {}, positions {}\n", config.vocab_size, config.context_len);
+  if (result.config) page += architecture_lines(*result.config);
   page += fmt::format("  parameters   {:.1f} million in {} tensors: {}\n", double(result.parameters) / 1e6,
                       result.tensors.size(), types_line(result));
-  page += fmt::format("  a run of {} tokens keeps {:.1f} MB with all weights\n\n", result.tokens,
-                      megabytes(result.run_bytes));
-  page += tensor_table(result, all, style);
+  if (result.config) {
+    page += fmt::format("  a run of {} tokens keeps {:.1f} MB with all weights\n", result.tokens,
+                        megabytes(result.run_bytes));
+  }
+  page += "\n" + tensor_table(result, all, style);
+  if (all) {
+    for (const auto& [key, value] : result.metadata) {
+      page += fmt::format("  {} = {}\n", views::printable(key, style), views::printable(value, style));
+    }
+  }
   for (const std::string& warning : result.warnings)
     page += fmt::format("  warning: {}\n", views::printable(warning, style));
   return page;
@@ -163,7 +200,7 @@ void add_inspect(CLI::App& program, Action& action) {
   command.add_option("--tokens", flags->tokens, "state the memory of a run of N tokens (default 128)")
       ->check(CLI::Range(size_t{1}, size_t{1} << 40))
       ->type_name("N");
-  command.add_flag("--all", flags->all, "list every tensor");
+  command.add_flag("--all", flags->all, "list every tensor, and the metadata of a GGUF file");
   add_output_flags(command, flags->output);
   command.callback([flags, &action] {
     action = [flags] {
