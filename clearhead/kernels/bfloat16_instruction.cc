@@ -20,6 +20,7 @@
 
 #define CLEARHEAD_BFLOAT16 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
 #define CLEARHEAD_BFLOAT16_INLINE CLEARHEAD_BFLOAT16 __attribute__((always_inline)) inline
+#define CLEARHEAD_UNROLL _Pragma("GCC unroll 16")
 
 namespace clearhead::kernels::instruction {
 namespace {
@@ -32,35 +33,48 @@ CLEARHEAD_BFLOAT16_INLINE __mmask16 lanes(size_t count) {
   return static_cast<__mmask16>(count >= kWidth ? 0xffff : (1u << count) - 1);
 }
 
-// Accumulators of kRows x kPanels outputs of 16 stay in registers over all pairs.
-template <size_t kRows, size_t kPanels>
+// Accumulators of kRows x kPanels outputs of 16 stay in registers over all pairs. g++ keeps them in memory around the
+// loop unless it is told early that loops over them are none.
+template <size_t kRows, size_t kPanels, bool kAccumulate>
 CLEARHEAD_BFLOAT16_INLINE void tile(const PairProduct& p, size_t row, size_t panel) {
   const Pair* left = p.left + row * p.left_stride;
   const Pair* right = p.panels + panel * p.panel_stride;
   float* output = p.output + row * p.output_stride + panel * kWidth;
-  const size_t left_stride = p.left_stride, panel_stride = p.panel_stride;
+  const size_t left_stride = p.left_stride, panel_stride = p.panel_stride, output_stride = p.output_stride;
+  const size_t pairs = p.pairs;
+  const __m512 factor = _mm512_set1_ps(p.factor);
 
   __m512 sums[kRows][kPanels];
+  CLEARHEAD_UNROLL
   for (size_t i = 0; i < kRows; ++i) {
+    CLEARHEAD_UNROLL
     for (size_t v = 0; v < kPanels; ++v) {
-      sums[i][v] = p.accumulate ? _mm512_loadu_ps(output + i * p.output_stride + v * kWidth) : _mm512_setzero_ps();
+      if constexpr (kAccumulate) {
+        sums[i][v] = _mm512_loadu_ps(output + i * output_stride + v * kWidth);
+      } else {
+        sums[i][v] = _mm512_setzero_ps();
+      }
     }
   }
-  for (size_t k = 0; k < p.pairs; ++k) {
+  for (size_t k = 0; k < pairs; ++k) {
     __m512bh columns[kPanels];
+    CLEARHEAD_UNROLL
     for (size_t v = 0; v < kPanels; ++v) {
       columns[v] = (__m512bh)_mm512_loadu_si512(right + v * panel_stride + k * kWidth);
     }
+    CLEARHEAD_UNROLL
     for (size_t i = 0; i < kRows; ++i) {
       const __m512bh element = (__m512bh)_mm512_set1_epi32(static_cast<int>(left[i * left_stride + k]));
+      CLEARHEAD_UNROLL
       for (size_t v = 0; v < kPanels; ++v) sums[i][v] = _mm512_dpbf16_ps(sums[i][v], element, columns[v]);
     }
   }
-  const __m512 factor = _mm512_set1_ps(p.factor);
+  CLEARHEAD_UNROLL
   for (size_t i = 0; i < kRows; ++i) {
+    CLEARHEAD_UNROLL
     for (size_t v = 0; v < kPanels; ++v) {
       const __m512 result = _mm512_fmadd_ps(sums[i][v], factor, _mm512_setzero_ps());
-      _mm512_storeu_ps(output + i * p.output_stride + v * kWidth, result);
+      _mm512_storeu_ps(output + i * output_stride + v * kWidth, result);
     }
   }
 }
@@ -69,7 +83,7 @@ using TileFunction = void (*)(const PairProduct&, size_t, size_t);
 
 template <size_t kRows, size_t kPanels>
 CLEARHEAD_BFLOAT16 void tile_of(const PairProduct& p, size_t row, size_t panel) {
-  tile<kRows, kPanels>(p, row, panel);
+  p.accumulate ? tile<kRows, kPanels, true>(p, row, panel) : tile<kRows, kPanels, false>(p, row, panel);
 }
 
 // Tiles of 1, 2, ... rows.
