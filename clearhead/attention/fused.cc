@@ -9,6 +9,7 @@
 #include "clearhead/attention/float_room.h"
 #include "clearhead/attention/merge.h"
 #include "clearhead/attention/packed_keys.h"
+#include "clearhead/attention/row_collection.h"
 #include "clearhead/attention/score_edit.h"
 #include "clearhead/attention/sizes.h"
 #include "clearhead/base/parallel.h"
@@ -28,9 +29,10 @@ struct Scratch {
   std::array<kernels::RowSummary, kernels::kMostRows> summaries, keys_summaries;  // with and without a sink
   std::array<kernels::RowEvidence, kernels::kMostRows> evidence;
   std::array<int64_t, kernels::kMostRows> positions;
+  CollectionRoom collected;
 };
 
-// A part of a kv head of a sequence: all of it, a block of queries, or a key tile.
+// A part of a kv head of a sequence: all of it, some queries, or a key tile.
 struct Unit {
   size_t sequence, kv_head, part, cost;
 };
@@ -38,7 +40,7 @@ struct Unit {
 // How a run is cut into units for the threads. No cut changes a bit.
 enum class Cut {
   kv_heads,  // a unit packs a kv head's keys and attends with all its queries
-  queries,   // all keys are packed first, a unit is a block of queries of a kv head
+  queries,   // all keys are packed first, a unit is a part of the queries of a kv head
   keys,      // a unit is one key tile of a kv head, its rows are merged afterwards
 };
 
@@ -50,6 +52,7 @@ struct FusedAttention::Workspace {
   PackedKeys packed;                                // of all sequences
   FloatRoom tile_output;                            // [units, rows, value_dim up to whole panels]
   std::vector<kernels::RowSummary> tile_summaries;  // [units, rows]
+  RowCollection collection;
 };
 
 namespace {
@@ -72,6 +75,7 @@ class Run {
         statistics_(statistics),
         workspace_(workspace),
         in_pairs_(config_.precision == Precision::bfloat16),
+        collection_(statistics != nullptr && statistics->collects() ? &workspace.collection : nullptr),
         group_(config_.num_heads / config_.num_kv_heads),
         value_room_(padded_value_dim(config_)) {}
 
@@ -80,6 +84,7 @@ class Run {
       longest_query_ = std::max(longest_query_, sequence.query_len);
       longest_key_ = std::max(longest_key_, sequence.key_len);
     }
+    if (collection_ != nullptr) collection_->plan(sequences_, config_.num_heads, *statistics_);
     const Cut cut = choose_cut();
     list_units(cut);
     prepare(cut);
@@ -104,8 +109,17 @@ class Run {
     const Rows& rows;
   };
 
-  static size_t num_blocks(const Sequence& sequence) {
-    return (sequence.query_len + kernels::kMostRows - 1) / kernels::kMostRows;
+  static size_t num_blocks(size_t queries) { return (queries + kernels::kMostRows - 1) / kernels::kMostRows; }
+  // Blocks are of nearly the same size.
+  static size_t first_of_block(size_t queries, size_t block) { return queries * block / num_blocks(queries); }
+
+  // Parts of the queries of a sequence, for Cut::queries.
+  bool whole_bins() const { return collection_ != nullptr && statistics_->overview.has_value(); }
+  size_t num_parts(const Sequence& one) const {
+    return whole_bins() ? collection_->num_parts(one) : num_blocks(one.query_len);
+  }
+  size_t first_of_part(const Sequence& one, size_t part) const {
+    return whole_bins() ? collection_->first_of_part(one, part) : first_of_block(one.query_len, part);
   }
 
   Cut choose_cut() const {
@@ -122,7 +136,7 @@ class Run {
     for (size_t index = 0; index < sequences_.size(); ++index) {
       const Sequence& one = sequences_[index];
       const size_t parts = cut == Cut::kv_heads  ? 1
-                           : cut == Cut::queries ? num_blocks(one)
+                           : cut == Cut::queries ? num_parts(one)
                                                  : std::max<size_t>(1, tile_count(one.key_len));
       for (size_t unit = 0; one.query_len > 0 && unit < parts * config_.num_kv_heads; ++unit) {
         units.push_back({index, unit / parts, unit % parts, cost(cut, one, unit % parts)});
@@ -134,15 +148,17 @@ class Run {
   // Products of a query with a key, for one head.
   size_t cost(Cut cut, const Sequence& sequence, size_t part) const {
     if (cut != Cut::queries) return sequence.query_len * sequence.key_len;
-    const auto [begin, end] = visible_keys(config_, sequence, first_of_block(sequence, part + 1) - 1);
-    return (end - begin) * kernels::kMostRows;
+    const auto [begin, end] =
+        visible_keys(config_, sequence, std::max<size_t>(1, first_of_part(sequence, part + 1)) - 1);
+    return (end - begin) * (first_of_part(sequence, part + 1) - first_of_part(sequence, part));
   }
 
   void prepare(Cut cut) {
     grow(workspace_.scratch, base::num_threads());
     for (Scratch& scratch : workspace_.scratch) {
       scratch.query.at_least(kernels::kMostRows * config_.head_dim);
-      scratch.scores.at_least(kernels::kMostRows * kernels::kScoreStride);
+      scratch.scores.at_least((kernels::kMostRows + 16) * kernels::kScoreStride);
+      if (collection_ != nullptr) collection_->make_room(scratch.collected);
       scratch.tile_output.at_least(kernels::kMostRows * value_room_);
       scratch.output.at_least(kernels::kMostRows * value_room_);
       if (in_pairs_) scratch.weights.at_least(kernels::kMostRows * kernels::kPairStride);
@@ -169,16 +185,16 @@ class Run {
       for (size_t i = 0; i < tiles; ++i) {
         own.tiles[i] = pack_tile(config_, input_, sequence, unit.kv_head, i, {own.keys.data(), own.values.data()});
       }
-      for (size_t block = 0; block < num_blocks(sequence); ++block) {
-        attend_block(unit, block, std::span(own.tiles).first(tiles));
-      }
+      attend_queries(unit, 0, sequence.query_len, std::span(own.tiles).first(tiles));
     });
   }
 
   void run_queries() {
     base::parallel_for(workspace_.units.size(), [&](size_t number) {
       const Unit& unit = workspace_.units[number];
-      attend_block(unit, unit.part, workspace_.packed.tiles(unit.sequence, unit.kv_head));
+      const Sequence& one = sequences_[unit.sequence];
+      attend_queries(unit, first_of_part(one, unit.part), first_of_part(one, unit.part + 1),
+                     workspace_.packed.tiles(unit.sequence, unit.kv_head));
     });
   }
 
@@ -228,22 +244,25 @@ class Run {
     return {sequences_[unit.sequence], unit.kv_head * group_, first_query, queries, heads * queries};
   }
 
-  // Blocks are of nearly the same size.
-  static size_t first_of_block(const Sequence& sequence, size_t block) {
-    return sequence.query_len * block / num_blocks(sequence);
+  // Queries [begin, end) of every head of the group, block by block.
+  void attend_queries(const Unit& unit, size_t begin, size_t end, std::span<const kernels::KeyTile> tiles) {
+    for (size_t block = 0; block < num_blocks(end - begin); ++block) {
+      attend_block(unit, begin + first_of_block(end - begin, block), begin + first_of_block(end - begin, block + 1),
+                   tiles);
+    }
   }
 
-  // One block of queries of every head of the group.
-  void attend_block(const Unit& unit, size_t block, std::span<const kernels::KeyTile> tiles) {
+  void attend_block(const Unit& unit, size_t first, size_t end, std::span<const kernels::KeyTile> tiles) {
     Scratch& own = scratch();
-    const Sequence& sequence = sequences_[unit.sequence];
-    const size_t first = first_of_block(sequence, block), end = first_of_block(sequence, block + 1);
     for (size_t member = 0; member < group_; ++member) {
       Rows rows = rows_of(unit, first, end - first, 1);
       rows.first_head += member;
       const EditContext context{editor_, rows};
-      const kernels::AttentionRows work = prepare_rows(rows, context, own);
-      kernels::attend(work, tiles_seen(work, tiles));
+      kernels::AttentionRows work = prepare_rows(rows, context, own);
+      if (collection_ != nullptr) {
+        work.evidence.collector = collection_->begin(own.collected, unit.sequence, rows.rows);
+      }
+      kernels::attend(work, tiles_seen({work.seen, work.rows}, tiles));
       std::copy_n(own.summaries.begin(), rows.rows, own.keys_summaries.begin());
       for (size_t row = 0; row < rows.rows && !config_.sinks.empty(); ++row) {
         merge_sink(work.summaries[row], {work.output + row * value_room_, config_.value_dim},
@@ -254,20 +273,10 @@ class Run {
       if (statistics_ == nullptr) continue;
       statistics_->set(index_of(rows, 0), std::span(own.evidence).first(rows.rows),
                        std::span(own.keys_summaries).first(rows.rows), std::span(own.summaries).first(rows.rows));
+      if (collection_ == nullptr) continue;
+      collection_->end(own.collected, {unit.sequence, rows.first_head, first, index_of(rows, 0),
+                                       std::span(own.summaries).first(rows.rows)});
     }
-  }
-
-  // The tiles of which some row sees a key.
-  static std::span<const kernels::KeyTile> tiles_seen(const kernels::AttentionRows& work,
-                                                      std::span<const kernels::KeyTile> tiles) {
-    size_t begin = tiles.size() * kKeyTile, end = 0;
-    for (size_t row = 0; row < work.rows; ++row) {
-      if (work.seen[row].begin >= work.seen[row].end) continue;
-      begin = std::min(begin, work.seen[row].begin);
-      end = std::max(end, work.seen[row].end);
-    }
-    if (begin >= end) return {};
-    return tiles.subspan(begin / kKeyTile, tile_count(end) - begin / kKeyTile);
   }
 
   kernels::AttentionRows prepare_rows(const Rows& rows, const EditContext& context, Scratch& own) const {
@@ -294,7 +303,7 @@ class Run {
     for (size_t row = 0; row < rows.rows; ++row) {
       own.positions[row] = position_of(config_, rows.sequence, rows.query(row));
     }
-    work.evidence = {own.positions.data(), statistics_->groups, own.evidence.data()};
+    work.evidence = {own.positions.data(), own.evidence.data()};
     return work;
   }
 
@@ -332,7 +341,8 @@ class Run {
   const AttentionSpans& output_;
   RowStatistics* statistics_;  // or nullptr
   FusedAttention::Workspace& workspace_;
-  bool in_pairs_;  // the products are in bfloat16
+  bool in_pairs_;              // the products are in bfloat16
+  RowCollection* collection_;  // or nullptr
   size_t group_, value_room_;
   size_t longest_query_ = 0, longest_key_ = 0;  // of the sequences
 };
@@ -358,7 +368,7 @@ void FusedAttention::run(const AttentionConfig& config, const AttentionInput& in
     std::ranges::fill(output.row_sum, 0.0f);
   }
   const ScoreEditor editor{config, input, ScoreRecipe(config)};
-  if (statistics != nullptr) statistics->resize(rows.elements());
+  if (statistics != nullptr) statistics->prepare(rows.elements(), config.num_heads, sequences);
   Run(editor, sequences, output, statistics, *workspace_).run();
 }
 

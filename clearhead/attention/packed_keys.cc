@@ -56,6 +56,17 @@ kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& 
   return tile;
 }
 
+std::span<const kernels::KeyTile> tiles_seen(std::span<const KeyRange> seen, std::span<const kernels::KeyTile> tiles) {
+  size_t begin = tiles.size() * kKeyTile, end = 0;
+  for (const KeyRange& row : seen) {
+    if (row.begin >= row.end) continue;
+    begin = std::min(begin, row.begin);
+    end = std::max(end, row.end);
+  }
+  if (begin >= end) return {};
+  return tiles.subspan(begin / kKeyTile, tile_count(end) - begin / kKeyTile);
+}
+
 void PackedKeys::pack(const AttentionConfig& config, const AttentionInput& input, std::span<const Sequence> sequences) {
   size_t tiles = 0, keys = 0;
   places_.clear();

@@ -51,6 +51,9 @@ void pack_keys(const AttentionConfig& config, const float* rows, size_t stride, 
 kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& input, const Sequence& sequence,
                            size_t kv_head, size_t index, const PackedPlace& place);
 
+// The tiles of which some row sees a key.
+std::span<const kernels::KeyTile> tiles_seen(std::span<const KeyRange> seen, std::span<const kernels::KeyTile> tiles);
+
 // Keys and values of all sequences in panels for kernels::tile_product, tile by tile; the query heads of a group share
 // those of their kv head. Tiles stand at keys 0, 256, 512, ... of each sequence.
 class PackedKeys {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "clearhead/kernels/attention_tile.cc"
@@ -10,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "clearhead/kernels/merge-inl.h"
+#include "clearhead/kernels/row_collect-inl.h"
 #include "clearhead/kernels/row_evidence-inl.h"
 #include "clearhead/kernels/row_lanes-inl.h"
 #include "clearhead/kernels/softmax-inl.h"
@@ -149,6 +151,7 @@ HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, R
     const FloatVec reference = hn::Add(hn::Ceil(top), hn::Zero(tag));
     hn::Store(hn::IfThenZeroElse(hn::Eq(top, hn::Set(tag, -kInfinity)), reference), tag, references + i);
   }
+  evidence.see_scores(lanes, largest, scores, rows, count);
   for (size_t row = 0; row < rows; ++row) {
     const FloatVec reference = hn::Set(tag, references[row]);
     VirtualLanes sum;
@@ -166,13 +169,14 @@ HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, R
     evidence.end_row(row);
   }
   lanes.fold([](FloatVec a, FloatVec b) HWY_ATTR { return hn::Add(a, b); }, sums);
-  evidence.end(scores, kScoreStride, rows, count);
+  evidence.end(rows);
   for (size_t row = 0; row < rows; ++row) {
     summaries[row] = sums[row] == 0 ? RowSummary{kNoReference, 0.0f} : RowSummary{references[row], sums[row]};
     if (sums[row] == sums[row]) continue;
     summaries[row] = {0.0f, canonical(sums[row])};
     std::fill_n(scores + row * kScoreStride, count, canonical(sums[row]));
   }
+  evidence.see_powers(scores, rows, count, summaries);
 }
 
 // output of one row where some value is not finite: only keys that the row sees are multiplied.
@@ -205,8 +209,11 @@ struct Found {
   float* output;  // [rows, value_dim up to whole panels]
 };
 
+// What is kept of rows beside their summaries.
+enum class Watch { nothing, evidence, everything };
+
 // Exponentials of at most 16 rows, and, where some value is not finite, their outputs.
-template <bool kKept>
+template <Watch kWatch>
 HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range,
                              const Found& found) {
   uint8_t visible[kVirtualLanes][kTileKeys];
@@ -218,11 +225,12 @@ HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t
     for (size_t key = range.begin; key < range.end; ++key) visible[i][key] = row_scores[key] == -kInfinity ? 0 : 1;
   }
   float* scores = a.scores + row * kScoreStride + begin;
-  if constexpr (kKept) {
-    const KeptEvidence evidence(a.evidence, row, tile.first + begin, found.evidence);
-    exponentials_of_rows(scores, rows, end - begin, found.summaries, evidence);
-  } else {
+  if constexpr (kWatch == Watch::nothing) {
     exponentials_of_rows(scores, rows, end - begin, found.summaries, NoEvidence());
+  } else {
+    using Evidence = std::conditional_t<kWatch == Watch::evidence, KeptEvidence, CollectedEvidence>;
+    const Evidence evidence(a.evidence, row, tile.first + begin, found.evidence);
+    exponentials_of_rows(scores, rows, end - begin, found.summaries, evidence);
   }
   if (a.weight_pairs != nullptr) {
     float sums[kVirtualLanes];
@@ -236,7 +244,7 @@ HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t
   }
 }
 
-template <bool kKept>
+template <Watch kWatch>
 HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t row, size_t end, TileRange range) {
   const size_t room = panel_count(a.value_dim) * kPanelWidth;
   score(a, tile, row, end - row, range);
@@ -244,14 +252,15 @@ HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t
   const bool first = std::all_of(a.summaries + row, a.summaries + end,
                                  [](const RowSummary& one) { return one.reference == kNoReference; });
   float* output = (first ? a.output : a.tile_output) + row * room;
+  constexpr bool kKept = kWatch != Watch::nothing;
   RowSummary summaries[kMostRows];
   RowEvidence evidence[kKept ? kMostRows : 1];
   const Found found = first ? Found{a.summaries + row, kKept ? a.evidence.rows + row : nullptr, output}
                             : Found{summaries, evidence, output};
   for (size_t i = row; i < end; i += kVirtualLanes) {
     const size_t at = i - row;
-    exponentials<kKept>(a, tile, i, std::min(kVirtualLanes, end - i), range,
-                        {found.summaries + at, kKept ? found.evidence + at : nullptr, output + at * room});
+    exponentials<kWatch>(a, tile, i, std::min(kVirtualLanes, end - i), range,
+                         {found.summaries + at, kKept ? found.evidence + at : nullptr, output + at * room});
   }
   if (tile.finite) weigh(a, tile, row, end - row, range, output);
   for (size_t i = row; i < end && !first; ++i) {
@@ -279,7 +288,7 @@ HWY_INLINE void prepare_query(const AttentionRows& a) {
   }
 }
 
-template <bool kKept>
+template <Watch kWatch>
 void attend_tiles(const AttentionRows& a, std::span<const KeyTile> tiles) {
   prepare_query(a);
   std::fill_n(a.summaries, a.rows, RowSummary{kNoReference, 0.0f});
@@ -291,14 +300,16 @@ void attend_tiles(const AttentionRows& a, std::span<const KeyTile> tiles) {
         next = std::min(a.rows, end + kGroupRows);
         if (!(range_of_rows(a, tile, end, next) == range)) break;
       }
-      if (!range.empty()) attend_group<kKept>(a, tile, row, end, range);
+      if (!range.empty()) attend_group<kWatch>(a, tile, row, end, range);
       row = end;
     }
   }
 }
 
 void attend(const AttentionRows& a, std::span<const KeyTile> tiles) {
-  a.evidence.rows == nullptr ? attend_tiles<false>(a, tiles) : attend_tiles<true>(a, tiles);
+  if (a.evidence.rows == nullptr) return attend_tiles<Watch::nothing>(a, tiles);
+  if (a.evidence.collector == nullptr) return attend_tiles<Watch::evidence>(a, tiles);
+  attend_tiles<Watch::everything>(a, tiles);
 }
 
 void finish_rows(const AttentionRows& a, float* destination, size_t stride) {

@@ -56,7 +56,7 @@ struct AttentionRows {
   size_t rows, head_dim, value_dim;
   ScoreEdit edit;         // none: apply is nullptr
   float* scaled_query;    // [rows, head_dim], to work in
-  float* scores;          // [rows, kScoreStride], to work in
+  float* scores;          // [rows, kScoreStride], to work in; with a collector room for 16 rows more
   float* tile_output;     // [rows, value_dim up to a multiple of 16], to work in
   RowSummary* summaries;  // [rows]: what each row has seen so far
   float* output;          // [rows, value_dim up to a multiple of 16]: sums of exponentials times values so far

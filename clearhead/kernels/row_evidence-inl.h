@@ -8,7 +8,6 @@
 #endif
 
 #include <hwy/highway.h>
-#include <algorithm>
 #include <cstddef>
 
 #include "clearhead/kernels/merge-inl.h"
@@ -21,17 +20,19 @@ namespace HWY_NAMESPACE {
 
 // Nothing is gathered.
 struct NoEvidence {
+  void see_scores(const RowLanes&, const float*, const float*, size_t, size_t) {}
   void begin_row(size_t, const float*, size_t, float) {}
   void add(size_t, size_t, FloatVec, FloatVec) {}
   void end_row(size_t) {}
-  void end(const float*, size_t, size_t, size_t) {}
+  void end(size_t) {}
+  void see_powers(const float*, size_t, size_t, const RowSummary*) {}
 };
 
-class KeptEvidence {
+class KeptEvidence : public NoEvidence {
  public:
   // first_key is that of the scores; rows, positions and found are those of the first row.
   KeptEvidence(const EvidenceOfRows& kept, size_t row, size_t first_key, RowEvidence* found)
-      : groups_(kept.groups), positions_(kept.positions + row), first_key_(first_key), found_(found) {}
+      : positions_(kept.positions + row), first_key_(first_key), found_(found) {}
 
   HWY_INLINE void begin_row(size_t row, const float* scores, size_t count, float largest) {
     score_sum_ = VirtualLanes();
@@ -56,8 +57,7 @@ class KeptEvidence {
     }
   }
 
-  // powers [rows, count], stride floats from row to row.
-  HWY_INLINE void end(const float* powers, size_t stride, size_t rows, size_t count) {
+  HWY_INLINE void end(size_t rows) {
     alignas(64) float scores[kVirtualLanes], distances[kVirtualLanes];
     const auto add = [](FloatVec a, FloatVec b) HWY_ATTR { return hn::Add(a, b); };
     score_lanes_.fold(add, scores);
@@ -65,9 +65,6 @@ class KeptEvidence {
     for (size_t row = 0; row < rows; ++row) {
       found_[row].score_sum = scores[row];
       found_[row].distance_sum = distances[row];
-      for (size_t g = 0; g < groups_.size(); ++g) {
-        found_[row].masses[g] = mass(groups_[g], positions_[row], powers + row * stride, count);
-      }
     }
   }
 
@@ -81,20 +78,6 @@ class KeptEvidence {
     return 0;
   }
 
-  HWY_INLINE float mass(const KeyGroup& group, int64_t position, const float* powers, size_t count) const {
-    if (group.distance) {
-      const int64_t place = position + *group.distance - static_cast<int64_t>(first_key_);
-      return place >= 0 && place < static_cast<int64_t>(count) ? powers[place] : 0.0f;
-    }
-    float sum = 0;
-    for (auto key = std::ranges::lower_bound(group.keys, first_key_);
-         key != group.keys.end() && *key < first_key_ + count; ++key) {
-      sum += powers[*key - first_key_];
-    }
-    return sum;
-  }
-
-  std::span<const KeyGroup> groups_;
   const int64_t* positions_;
   size_t first_key_;
   RowEvidence* found_;
@@ -116,7 +99,6 @@ HWY_INLINE void merge_evidence(RowEvidence& row, const RowSummary& summary, cons
   const float tile_shifted = tile.score_sum + tile_summary.sum * (tile_summary.reference - factors.reference);
   row.score_sum = merged(shifted, tile_shifted, factors);
   row.distance_sum = merged(row.distance_sum, tile.distance_sum, factors);
-  for (size_t g = 0; g < kMostGroups; ++g) row.masses[g] = merged(row.masses[g], tile.masses[g], factors);
   if (!(tile.largest > row.largest)) return;
   row.largest = tile.largest;
   row.key = tile.key;

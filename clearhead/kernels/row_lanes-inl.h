@@ -22,12 +22,17 @@ class RowLanes {
  public:
   void set(size_t row, size_t r, FloatVec v) { hn::Store(v, FloatTag(), lanes_[row] + r * kLanes); }
 
-  template <class Combine>
-  void fold(const Combine& combine, float* results) {
-    alignas(64) float columns[kVirtualLanes][kVirtualLanes];  // [lane, row]
+  // Shapes: columns [lane, row].
+  void transpose(float (&columns)[kVirtualLanes][kVirtualLanes]) const {
     for (size_t lane = 0; lane < kVirtualLanes; lane += 4) {
       transpose_4_by_16(&lanes_[0][lane], kVirtualLanes, columns[lane]);
     }
+  }
+
+  template <class Combine>
+  void fold(const Combine& combine, float* results) const {
+    alignas(64) float columns[kVirtualLanes][kVirtualLanes];
+    transpose(columns);
     for (size_t first = 0; first < kVirtualLanes; first += kLanes) {
       FloatVec lanes[kVirtualLanes];
       for (size_t i = 0; i < kVirtualLanes; ++i) lanes[i] = hn::Load(FloatTag(), columns[i] + first);
