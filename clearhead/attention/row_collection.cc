@@ -143,7 +143,7 @@ void RowCollection::make_room(CollectionRoom& room) const {
   parts.groups.references = parts.groups.sums + columns_ * kRowStride;
   if (!statistics_->overview) return;
   const size_t bins = statistics_->overview->keys;
-  parts.overview.sums = room.overview.at_least((2 * most_parts_ + most_tiles_ + 2 * bins + 16) * kRowStride);
+  parts.overview.sums = room.overview.at_least((2 * most_parts_ + most_tiles_) * kRowStride + (2 * bins + 16) * 16);
   parts.overview.maxima = parts.overview.sums + most_parts_ * kRowStride;
   parts.overview.references = parts.overview.maxima + most_parts_ * kRowStride;
 }

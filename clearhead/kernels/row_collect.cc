@@ -90,7 +90,7 @@ void finish_groups(const GroupsOfRows& groups, std::span<const RowSummary> summa
   }
 }
 
-// What the kLanes rows from row on give to each bin: pooled [2 bins, kRowStride], sums, then maxima.
+// What the kLanes rows from row on give to each bin: pooled [2 bins, 16], sums, then maxima.
 HWY_INLINE void pool_bins(const OverviewOfRows& overview, const SummaryColumns& rows, size_t row, size_t bins,
                           float* pooled) {
   const FloatTag tag;
@@ -108,36 +108,43 @@ HWY_INLINE void pool_bins(const OverviewOfRows& overview, const SummaryColumns& 
       const FloatVec other = hn::IfThenElseZero(seen, hn::Mul(hn::LoadU(tag, overview.maxima + place), factor));
       largest = hn::Max(largest, other);
     }
-    hn::StoreU(sum, tag, pooled + bin * kRowStride + row);
-    hn::StoreU(largest, tag, pooled + (bins + bin) * kRowStride + row);
+    hn::StoreU(sum, tag, pooled + bin * kVirtualLanes);
+    hn::StoreU(largest, tag, pooled + (bins + bin) * kVirtualLanes);
+  }
+}
+
+// Adds one row of pooled sums and maxima to a row of the map.
+HWY_INLINE void add_to_map(const float* sums, const float* maxima, size_t count, double* map_sums, float* map_maxima) {
+  for (size_t i = 0; i < count; ++i) map_sums[i] += static_cast<double>(sums[i]);
+  for (size_t i = 0; i < count; ++i) {  // a cell that is NaN stays so
+    map_maxima[i] = maxima[i] > map_maxima[i] ? maxima[i] : map_maxima[i];
   }
 }
 
 void finish_overview(const OverviewOfRows& overview, std::span<const RowSummary> summaries, const OverviewMap& map) {
   const SummaryColumns rows(summaries);
   const size_t bins = map.bins;
-  for (size_t row = 0; row < summaries.size(); row += kLanes) pool_bins(overview, rows, row, bins, map.pooled);
   alignas(64) float sums[kVirtualLanes][kVirtualLanes], maxima[kVirtualLanes][kVirtualLanes];  // [row, bin]
-  for (size_t bin = 0; bin < bins; bin += kVirtualLanes) {
-    const size_t count = std::min(kVirtualLanes, bins - bin);
-    const float* pooled = map.pooled + bin * kRowStride;
-    for (size_t first = 0; first < summaries.size(); first += kVirtualLanes) {
+  for (size_t first = 0; first < summaries.size(); first += kVirtualLanes) {
+    const size_t count = std::min(kVirtualLanes, summaries.size() - first);
+    for (size_t i = 0; i < count; i += kLanes) pool_bins(overview, rows, first + i, bins, map.pooled + i);
+    for (size_t bin = 0; bin < bins; bin += kVirtualLanes) {
+      const float* pooled = map.pooled + bin * kVirtualLanes;
       for (size_t i = 0; i < kVirtualLanes; i += 4) {
-        transpose_4_by_16(pooled + first + i, kRowStride, sums[i]);
-        transpose_4_by_16(pooled + bins * kRowStride + first + i, kRowStride, maxima[i]);
+        transpose_4_by_16(pooled + i, kVirtualLanes, sums[i]);
+        transpose_4_by_16(pooled + bins * kVirtualLanes + i, kVirtualLanes, maxima[i]);
       }
-      for (size_t row = first; row < std::min(first + kVirtualLanes, summaries.size()); ++row) {
-        double* sum = map.sums + map.places[row] * bins + bin;
-        float* largest = map.maxima + map.places[row] * bins + bin;
-        if (!(rows.sums[row] == rows.sums[row])) {
-          std::fill_n(sum, count, std::numeric_limits<double>::quiet_NaN());
-          std::fill_n(largest, count, canonical(rows.sums[row]));
-          continue;
-        }
-        for (size_t b = 0; b < count; ++b) sum[b] += static_cast<double>(sums[row - first][b]);
-        for (size_t b = 0; b < count; ++b) {  // a cell that is NaN stays so
-          const float value = maxima[row - first][b];
-          largest[b] = value > largest[b] ? value : largest[b];
+      const size_t width = std::min(kVirtualLanes, bins - bin);
+      for (size_t i = 0; i < count; ++i) {
+        double* map_sums = map.sums + map.places[first + i] * bins + bin;
+        float* map_maxima = map.maxima + map.places[first + i] * bins + bin;
+        if (!(rows.sums[first + i] == rows.sums[first + i])) {
+          std::fill_n(map_sums, width, std::numeric_limits<double>::quiet_NaN());
+          std::fill_n(map_maxima, width, std::numeric_limits<float>::quiet_NaN());
+        } else if (width == kVirtualLanes) {
+          add_to_map(sums[i], maxima[i], kVirtualLanes, map_sums, map_maxima);
+        } else {
+          add_to_map(sums[i], maxima[i], width, map_sums, map_maxima);
         }
       }
     }

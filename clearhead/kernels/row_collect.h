@@ -100,7 +100,7 @@ struct OverviewMap {
   double* sums;          // [query bins, bins]
   float* maxima;         // [query bins, bins]
   const size_t* places;  // [rows]: the query bin of each row
-  float* pooled;         // [2 bins + 16, kRowStride], to work in
+  float* pooled;         // [2 bins + 16, 16], to work in
 };
 
 // Adds rows whose summaries are finished to a map, in order. A row that is NaN makes its query bin NaN.

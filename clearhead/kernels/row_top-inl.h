@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -25,8 +26,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace clearhead::kernels {
 namespace HWY_NAMESPACE {
-
-using KeyTag = hn::RebindToUnsigned<FloatTag>;
 
 // Two of 16 places: the larger number goes to the first.
 struct Exchange {
@@ -164,7 +163,6 @@ class TopCollector {
   // Keys whose scores are at least bound become candidates.
   HWY_INLINE void take(size_t row, const float* scores, size_t count, float bound) {
     const FloatTag tag;
-    const KeyTag key_tag;
     const bool unbounded = top_.count > kVirtualLanes && top_.bound[row] == -kInfinity;
     if (top_.found[row] > kTopWaiting || (unbounded && top_.found[row] >= top_.count)) {
       thin_out(row);
@@ -174,18 +172,18 @@ class TopCollector {
     uint32_t* keys = top_.keys + row * kTopRoom;
     size_t found = top_.found[row];
     const FloatVec least = hn::Set(tag, bound);
-    for (size_t i = 0; i < count; i += kVirtualLanes) {
-      FloatVec v[kRegisters];
-      for (size_t r = 0; r < kRegisters; ++r) v[r] = hn::LoadU(tag, scores + i + r * kLanes);
-      auto any = hn::Ge(v[0], least);
-      for (size_t r = 1; r < kRegisters; ++r) any = hn::Or(any, hn::Ge(v[r], least));
-      if (hn::AllFalse(tag, any)) continue;
-      for (size_t r = 0; r < kRegisters; ++r) {
-        const auto mask = hn::Ge(v[r], least);
-        const auto key = hn::Iota(key_tag, static_cast<uint32_t>(first_key_ + i + r * kLanes));
-        hn::StoreU(hn::Compress(v[r], mask), tag, kept + found);
-        hn::StoreU(hn::Compress(key, hn::RebindMask(key_tag, mask)), key_tag, keys + found);
-        found += hn::CountTrue(tag, mask);
+    for (size_t first = 0; first < count; first += 64) {
+      const size_t end = std::min(count, first + 64);
+      uint64_t above = 0;  // bit i: key first + i
+      for (size_t i = first; i < end; i += kLanes) {
+        uint8_t bits[8] = {};
+        hn::StoreMaskBits(tag, hn::Ge(hn::LoadU(tag, scores + i), least), bits);
+        above |= static_cast<uint64_t>(bits[0] | bits[1] << 8) << (i - first);
+      }
+      for (; above != 0; above &= above - 1) {
+        const size_t i = first + static_cast<size_t>(std::countr_zero(above));
+        kept[found] = scores[i];
+        keys[found++] = static_cast<uint32_t>(first_key_ + i);
       }
     }
     top_.found[row] = static_cast<uint32_t>(found);

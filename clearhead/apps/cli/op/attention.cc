@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "clearhead/apps/cli/op/attention_problem.h"
+#include "clearhead/apps/cli/op/attention_statistics.h"
 #include "clearhead/apps/cli/op/kept.h"
 #include "clearhead/apps/cli/op/operators.h"
 #include "clearhead/attention/exact.h"
@@ -18,8 +19,15 @@ using capture::Stage;
 using tensor::DType;
 
 constexpr std::string_view kWhere = "op attention";
-constexpr std::string_view kOutputs[] = {"Y",           "row_reference", "row_sum",
-                                         "present_key", "present_value", "qk_matmul_output"};
+constexpr std::string_view kOwnOutputs[] = {"Y",           "row_reference", "row_sum",
+                                            "present_key", "present_value", "qk_matmul_output"};
+
+// What may be asked for.
+std::vector<std::string_view> all_outputs() {
+  std::vector<std::string_view> names(std::begin(kOwnOutputs), std::end(kOwnOutputs));
+  names.insert(names.end(), std::begin(kStatisticOutputs), std::end(kStatisticOutputs));
+  return names;
+}
 
 // What is given if nothing is asked for.
 std::vector<std::string_view> default_outputs(bool cached, bool scores) {
@@ -98,7 +106,7 @@ tensor::Tensor products(AttentionProblem& problem, bool capped) {
 Outputs attention_operator(const OpRequest& request, Inputs& inputs, Attributes& attributes) {
   const AttentionSettings settings = read_attention_settings(attributes);
   AttentionProblem problem = read_attention_problem(inputs, settings);
-  Outputs outputs(std::string(kWhere), request.outputs, kOutputs,
+  Outputs outputs(std::string(kWhere), request.outputs, all_outputs(),
                   default_outputs(problem.cached, settings.score_output.has_value()));
   if (!problem.sequences.empty() && (outputs.wants("present_key") || outputs.wants("present_value"))) {
     base::refuse(kWhere, "no present_key or present_value beside nonpad_kv_seqlen", "both");
@@ -119,6 +127,7 @@ Outputs attention_operator(const OpRequest& request, Inputs& inputs, Attributes&
               first);
   outputs.add("row_reference", result.row_reference, rows);
   outputs.add("row_sum", result.row_sum, rows);
+  add_statistics(problem, settings.statistics, outputs);
   if (outputs.wants("present_key")) outputs.add("present_key", swap_middle_axes(problem.key), first);
   if (outputs.wants("present_value")) outputs.add("present_value", swap_middle_axes(problem.value), first);
   if (outputs.wants("qk_matmul_output")) {

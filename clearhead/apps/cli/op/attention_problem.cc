@@ -180,6 +180,7 @@ AttentionProblem read_attention_problem(Inputs& inputs, const AttentionSettings&
     problem.mask_values = read_mask(inputs, *mask, full, settings.opset);
     problem.mask = attention::Mask(problem.mask_values, full);
   }
+  problem.key_groups = read_key_groups(inputs, problem.key_len);
   inputs.check_all_known();
   return problem;
 }

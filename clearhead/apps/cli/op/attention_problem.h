@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "clearhead/apps/cli/op/attention_statistics.h"
 #include "clearhead/apps/cli/op/attributes.h"
 #include "clearhead/apps/cli/op/tensors.h"
 #include "clearhead/attention/config.h"
@@ -24,6 +25,7 @@ struct AttentionSettings {
   std::optional<ScoreOutput> score_output;  // absent: not asked for by attribute
   bool in_double = false;                   // softmax_precision asks for it
   int64_t opset = 25;
+  StatisticSettings statistics;
 };
 
 // Throws: Error (usage) for an attribute that is unknown, out of range or later than the opset.
@@ -36,10 +38,11 @@ struct AttentionProblem {
   tensor::Tensor query, key, value;  // [batch, len, heads, dim] as F32 or F64
   tensor::Tensor mask_values;        // what mask refers to
   attention::Mask mask;
-  std::vector<attention::Sequence> sequences;  // of nonpad_kv_seqlen, else none
-  tensor::DType first;                         // type of Q
-  bool flat;                                   // Q is [batch, len, heads * dim]
-  bool cached;                                 // there is a past
+  std::vector<attention::Sequence> sequences;   // of nonpad_kv_seqlen, else none
+  std::vector<std::vector<size_t>> key_groups;  // of the input key_groups
+  tensor::DType first;                          // type of Q
+  bool flat;                                    // Q is [batch, len, heads * dim]
+  bool cached;                                  // there is a past
 };
 
 // Throws: Error (usage) for an input that is unknown, missing, of another type or shape, or later than the opset.

@@ -75,6 +75,7 @@ AttentionSettings read_attention_settings(Attributes& attributes) {
   settings.in_double = read_precision(attributes);
   settings.left_window = read_window(attributes, "left_window_size", settings.opset);
   settings.right_window = read_window(attributes, "right_window_size", settings.opset);
+  settings.statistics = read_statistic_settings(attributes);
   attributes.check_all_known();
   return settings;
 }

@@ -58,6 +58,8 @@ class Outputs {
   bool wants(std::string_view name) const;
   // Keeps the tensor if it is wanted, converted to dtype.
   void add(std::string_view name, const tensor::TensorView& values, tensor::DType dtype);
+  // One that was added.
+  const tensor::Tensor& get(const std::string& name) const { return tensors_.at(name); }
   // Throws: Error (failure) if the file cannot be written.
   void write(const std::filesystem::path& path) const;
 
