@@ -275,8 +275,9 @@ TEST(AttentionOperator, ChecksEveryAttribute) {
   EXPECT_EQ(error(R"({"softmax_precision": 7})"),
             prefix + "softmax_precision of 1 (float), 10 (float16), 11 (double), 16 (bfloat16); found 7");
   EXPECT_EQ(error(R"({"is_casual": 1})"),
-            "usage: [op attention] expected an attribute of is_causal, kv_num_heads, left_window_size, opset, "
-            "q_num_heads, qk_matmul_output_mode, right_window_size, scale, softcap, softmax_precision; found "
+            "usage: [op attention] expected an attribute of is_causal, kv_num_heads, left_window_size, map_keys, "
+            "map_queries, opset, "
+            "q_num_heads, qk_matmul_output_mode, right_window_size, scale, softcap, softmax_precision, top_k; found "
             "\"is_casual\"");
   EXPECT_EQ(error(R"({"q_num_heads": 4, "kv_num_heads": 2})"),
             "usage: [op attention] expected no head counts beside 4D inputs, which have them; found attribute "
@@ -318,11 +319,13 @@ TEST(AttentionOperator, ChecksEveryInput) {
             prefix + "attn_mask of shape that broadcasts to [2, 4, 3, 5]; found [4, 5]");
   EXPECT_EQ(error("attn_mask", tensor::Tensor({1, 1, 1, 3, 5})),
             prefix + "attn_mask of shape that broadcasts to [2, 4, 3, 5]; found [1, 1, 1, 3, 5]");
-  EXPECT_EQ(error("extra", tensor::Tensor({1})),
-            prefix + "an input of K, Q, V, attn_mask, nonpad_kv_seqlen, past_key, past_value; found \"extra\"");
   EXPECT_EQ(
-      OpRun().error("attention", small(), "{}", {"Z"}),
-      prefix + "an output of Y, row_reference, row_sum, present_key, present_value, qk_matmul_output; found \"Z\"");
+      error("extra", tensor::Tensor({1})),
+      prefix + "an input of K, Q, V, attn_mask, key_groups, nonpad_kv_seqlen, past_key, past_value; found \"extra\"");
+  EXPECT_EQ(OpRun().error("attention", small(), "{}", {"Z"}),
+            prefix +
+                "an output of Y, row_reference, row_sum, present_key, present_value, qk_matmul_output, entropy, "
+                "distance, top_weights, top_keys, group_mass, map_sum, map_maximum, received; found \"Z\"");
   Tensors inputs = small();
   inputs.erase("V");
   EXPECT_EQ(OpRun().error("attention", inputs), prefix + "an input V; found none of that name in the file");
