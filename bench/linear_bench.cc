@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/peak.h"
 #include "clearhead/base/parallel.h"
 #include "clearhead/base/target.h"
 #include "clearhead/kernels/reference.h"
+#include "clearhead/measure/peak.h"
 
 namespace {
 
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   for (const std::string& target : base::simd_targets()) {
     if (target != "AVX2" && target != "AVX3" && target != "AVX3_DL" && target != "NEON") continue;
     base::force_simd_target(target);
-    const double peak = bench::peak_gflops(base::num_threads());
+    const double peak = measure::multiply_add_peak(base::num_threads());
     base::force_simd_target("");
     for (const auto& shape : shapes) {
       for (size_t rows : {1, 6, 16, 128, 512, 4096}) {

@@ -24,6 +24,17 @@ def document(*words, **more):
     return json.loads(done.out, parse_constant=refuse)
 
 
+def write_tensors(path, **tensors):
+    """A safetensors file of floats; tensors: name -> (shape, values)."""
+    header, body = {}, b""
+    for name, (shape, values) in tensors.items():
+        data = struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
+        body += data
+    text = json.dumps(header).encode()
+    Path(path).write_bytes(struct.pack("<Q", len(text)) + text + body)
+
+
 class Tensors:
     """A safetensors file, read by its format alone."""
 

@@ -22,6 +22,7 @@ void add_verify(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
 void add_models(CLI::App& program, Action& action);
 void add_fetch(CLI::App& program, Action& action);
+void add_bench(CLI::App& program, Action& action);
 void add_op(CLI::App& program, Action& action);
 void add_completion(CLI::App& program, Action& action);
 void add_manual(CLI::App& program, Action& action);

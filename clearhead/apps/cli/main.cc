@@ -57,6 +57,7 @@ void add_commands(CLI::App& program, Action& action) {
   add_inspect(program, action);
   add_models(program, action);
   add_fetch(program, action);
+  add_bench(program, action);
   add_op(program, action);
   add_completion(program, action);
   add_manual(program, action);

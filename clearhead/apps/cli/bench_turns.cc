@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/apps/cli/bench_turns.h"
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "clearhead/apps/cli/console.h"
+#include "clearhead/base/error.h"
+#include "clearhead/base/interrupt.h"
+#include "clearhead/base/parallel.h"
+#include "clearhead/engine/session.h"
+#include "clearhead/format/safetensors.h"
+#include "clearhead/measure/attention_run.h"
+#include "clearhead/measure/clock.h"
+#include "clearhead/measure/encoder_run.h"
+#include "clearhead/measure/peak.h"
+
+namespace clearhead::apps {
+namespace {
+
+using nlohmann::json;
+
+// What the last prepare left ready.
+class Bench {
+ public:
+  json answer(const json& command) {
+    if (command.contains("threads")) base::set_num_threads(command.at("threads").get<size_t>());
+    if (command.contains("prepare")) return prepare(command);
+    if (command.contains("memory")) return memory(evidence(command.at("memory")));
+    return run(command);
+  }
+
+ private:
+  json prepare(const json& command) {
+    const auto what = command.at("prepare").get<std::string>();
+    attention_.reset();
+    encoder_.reset();
+    peak_ = what == "peak";
+    if (what == "attention") {
+      prepare_attention(command);
+    } else if (what == "encoder") {
+      prepare_encoder(command);
+    } else if (!peak_) {
+      base::refuse("bench", "attention, encoder or peak to prepare", base::quoted(what));
+    }
+    return {{"ready", true}};
+  }
+
+  void prepare_attention(const json& command) {
+    const auto file = format::SafetensorsFile::open(command.at("inputs").get<std::string>());
+    const auto shape = measure::AttentionShape::parse(command.at("shape").get<std::string>());
+    const auto precision = command.value("precision", std::string("f32"));
+    if (precision != "f32" && precision != "bf16")
+      base::refuse("bench", "precision f32 or bf16", base::quoted(precision));
+    attention_.emplace(shape, file.view("query"), file.view("key"), file.view("value"),
+                       precision == "bf16" ? attention::Precision::bfloat16 : attention::Precision::single);
+    if (!attention_->is_right()) base::fail("bench", "the bits of the exact path", "others", "please report it");
+    const auto output = attention_->head_output();
+    const tensor::TensorView view(tensor::DType::f32, {shape.batch, shape.query_len, shape.num_heads, shape.head_dim},
+                                  std::as_bytes(output));
+    const format::NamedTensor named[] = {{"head_output", view}};
+    format::write_safetensors(command.at("outputs").get<std::string>(), named);
+  }
+
+  void prepare_encoder(const json& command) {
+    const auto model = command.at("model").get<std::string>();
+    if (!session_ || session_->name() != model) session_.emplace(engine::Session::open(model));
+    const auto file = format::SafetensorsFile::open(command.at("inputs").get<std::string>());
+    encoder_.emplace(*session_, file.view("ids"));
+    encoder_->run();
+    const format::NamedTensor named[] = {{"hidden", encoder_->hidden()}};
+    format::write_safetensors(command.at("outputs").get<std::string>(), named);
+  }
+
+  json run(const json& command) {
+    if (peak_) {
+      const measure::Peak peak = measure::measure_peak(base::num_threads());
+      return {{"multiply_add_gflops", peak.multiply_add_gflops},
+              {"exp2_giga", peak.exp2_giga},
+              {"bf16_gflops", peak.bf16_gflops ? json(*peak.bf16_gflops) : json()}};
+    }
+    const measure::Evidence wanted = evidence(command.at("run"));
+    if (!attention_ && !encoder_) base::refuse("bench", "prepare before run", "nothing prepared");
+    const auto work = [&] { attention_ ? attention_->run(wanted) : encoder_->run(); };
+    return {{"seconds", measure::median_seconds(work, command.at("seconds").get<double>())}};
+  }
+
+  json memory(measure::Evidence wanted) {
+    if (!attention_) base::refuse("bench", "memory of attention", "another problem");
+    const auto bytes = attention_->working_bytes(wanted);
+    return {{"bytes", bytes ? json(*bytes) : json()}};
+  }
+
+  static measure::Evidence evidence(const json& name) {
+    for (const measure::Evidence one : measure::kEvidence) {
+      if (name == measure::name_of(one)) return one;
+    }
+    base::refuse("bench", "the name of evidence", base::quoted(name.dump()));
+  }
+
+  std::optional<engine::Session> session_;
+  std::optional<measure::AttentionRun> attention_;
+  std::optional<measure::EncoderRun> encoder_;
+  bool peak_ = false;
+};
+
+}  // namespace
+
+void take_bench_turns() {
+  Bench bench;
+  for (std::string line; std::getline(std::cin, line);) {
+    try {
+      write_output(bench.answer(json::parse(line)).dump() + "\n");
+    } catch (const json::exception& error) {
+      base::refuse("bench", "a JSON object with prepare, run or memory", base::quoted(line), error.what());
+    }
+  }
+  base::check_interrupt();
+}
+
+}  // namespace clearhead::apps
