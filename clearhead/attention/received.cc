@@ -86,9 +86,12 @@ class Sweep {
     for (size_t i = 0; i < count; ++i) {
       const std::span<float> row(scores + i * stride, tile.count);
       editor_.edit(one, unit.head, first + i, tile.first, row);
-      for (size_t j = 0; j < tile.count; ++j) {
-        if (tile.first + j < seen[i].begin || tile.first + j >= seen[i].end) row[j] = kNothingSeen.reference;
-      }
+      const auto place = [&](size_t key) {
+        const size_t inside = std::clamp(key, tile.first, tile.first + tile.count) - tile.first;
+        return row.begin() + static_cast<std::ptrdiff_t>(inside);
+      };
+      std::fill(row.begin(), place(seen[i].begin), kNothingSeen.reference);
+      std::fill(place(seen[i].end), row.end(), kNothingSeen.reference);
       const size_t at = index_.row(one.batch, unit.head, one.query_begin + first + i);
       rows[i] = {row_reference_[at], row_sum_[at]};
     }

@@ -38,14 +38,16 @@ HWY_INLINE void finish_top_of_row(const TopOfRows& top, size_t row, const RowSum
     best[i] = scores[order[i]];
     named.keys[i] = keys[order[i]];
   }
-  std::fill(named.keys + count, named.keys + top.count, kNoKey);
-  std::fill(named.weights + count, named.weights + top.count, number ? 0.0f : canonical(summary.sum));
+  for (size_t i = count; i < top.count; ++i) {
+    named.keys[i] = kNoKey;
+    named.weights[i] = number ? 0.0f : canonical(summary.sum);
+  }
   const FloatTag tag;
   const FloatVec reference = hn::Set(tag, summary.reference), sum = hn::Set(tag, summary.sum);
   for (size_t i = 0; i < count; i += kLanes) {
     hn::Store(weights_of(hn::LoadU(tag, best + i), reference, sum), tag, best + i);
   }
-  std::copy_n(best, count, named.weights);
+  for (size_t i = 0; i < count; ++i) named.weights[i] = best[i];
 }
 
 void finish_top(const TopOfRows& top, std::span<const RowSummary> summaries, const NamedKeys& named) {
@@ -97,12 +99,18 @@ HWY_INLINE void pool_bins(const OverviewOfRows& overview, const SummaryColumns& 
   const FloatVec reference = hn::Load(tag, rows.references + row);
   const FloatVec inverse = hn::Div(hn::Set(tag, 1.0f), hn::Load(tag, rows.sums + row));
   size_t part = 0;
+  size_t tile = SIZE_MAX;
+  FloatVec factor = inverse;
+  auto seen = hn::Gt(reference, reference);
   for (size_t bin = 0; bin < bins; ++bin) {
     FloatVec sum = hn::Zero(tag), largest = hn::Zero(tag);
     for (; part < overview.parts.size() && overview.parts[part].bin == bin; ++part) {
-      const FloatVec own = hn::LoadU(tag, overview.references + overview.parts[part].tile * kRowStride + row);
-      const FloatVec factor = hn::Mul(powers_of_two(hn::Sub(own, reference)), inverse);
-      const auto seen = hn::Gt(own, hn::Set(tag, -kInfinity));
+      if (overview.parts[part].tile != tile) {
+        tile = overview.parts[part].tile;
+        const FloatVec own = hn::LoadU(tag, overview.references + tile * kRowStride + row);
+        factor = hn::Mul(powers_of_two(hn::Sub(own, reference)), inverse);
+        seen = hn::Gt(own, hn::Set(tag, -kInfinity));
+      }
       const size_t place = part * kRowStride + row;
       sum = hn::Add(sum, hn::IfThenElseZero(seen, hn::Mul(hn::LoadU(tag, overview.sums + place), factor)));
       const FloatVec other = hn::IfThenElseZero(seen, hn::Mul(hn::LoadU(tag, overview.maxima + place), factor));

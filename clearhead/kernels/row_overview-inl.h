@@ -34,50 +34,64 @@ class OverviewCollector {
     const size_t tile = first_key_ / kTileKeys;
     float* references = overview_.references + tile * kRowStride + row_;
     for (size_t i = 0; i < kVirtualLanes; ++i) references[i] = i < rows ? summaries[i].reference : -kInfinity;
-    part_ = overview_.first_parts[tile];
+    size_t part = overview_.first_parts[tile];
     const size_t last = overview_.first_parts[tile + 1];
-    while (part_ < last && overview_.parts[part_].end <= first_key_) end_part();
-    for (size_t i = 0; i < count && part_ < last; i += kVirtualLanes) {
+    Pool even, odd;
+    const auto end_part = [&] {
+      even.add(odd);
+      even.store(overview_.sums + part * kRowStride + row_, overview_.maxima + part * kRowStride + row_);
+      even = odd = Pool();
+      ++part;
+    };
+    while (part < last && overview_.parts[part].end <= first_key_) end_part();
+    for (size_t i = 0; i < count && part < last; i += kVirtualLanes) {
       alignas(64) float columns[kVirtualLanes][kVirtualLanes];  // [key, row]
       for (size_t k = 0; k < kVirtualLanes; k += 4) transpose_4_by_16(powers + i + k, kScoreStride, columns[k]);
-      for (size_t key = 0; key < kVirtualLanes && part_ < last;) {
-        const size_t end = std::min(kVirtualLanes, overview_.parts[part_].end - first_key_ - i);
-        if (key == 0 && end == kVirtualLanes) {
-          for (size_t k = 0; k < kVirtualLanes; ++k) add_key(columns[k], k % 2);
-        } else {
-          for (size_t k = key; k < end; ++k) add_key(columns[k], k % 2);
+      for (size_t key = 0; key < kVirtualLanes && part < last;) {
+        const size_t end = std::min(kVirtualLanes, overview_.parts[part].end - first_key_ - i);
+        if (key % 2 == 1) odd.add(columns[key++]);
+        for (; key + 2 <= end; key += 2) {
+          even.add(columns[key]);
+          odd.add(columns[key + 1]);
         }
-        key = end;
-        if (first_key_ + i + end == overview_.parts[part_].end) end_part();
+        if (key < end) even.add(columns[key++]);
+        if (first_key_ + i + end == overview_.parts[part].end) end_part();
       }
     }
-    while (part_ < last) end_part();
+    while (part < last) end_part();
   }
 
  private:
-  HWY_INLINE void add_key(const float* column, size_t odd) {
-    const FloatTag tag;
-    for (size_t r = 0; r < kRegisters; ++r) {
-      const FloatVec power = hn::Load(tag, column + r * kLanes);
-      sums_[odd][r] = hn::Add(sums_[odd][r], power);
-      maxima_[odd][r] = hn::Max(maxima_[odd][r], power);
-    }
-  }
+  // Of 16 rows, over some keys.
+  struct Pool {
+    FloatVec sums[kRegisters], maxima[kRegisters];
 
-  HWY_INLINE void end_part() {
-    const FloatTag tag;
-    for (size_t r = 0; r < kRegisters; ++r) {
-      const size_t place = part_ * kRowStride + row_ + r * kLanes;
-      hn::StoreU(hn::Add(sums_[0][r], sums_[1][r]), tag, overview_.sums + place);
-      hn::StoreU(hn::Max(maxima_[0][r], maxima_[1][r]), tag, overview_.maxima + place);
-      for (size_t odd = 0; odd < 2; ++odd) sums_[odd][r] = maxima_[odd][r] = hn::Zero(tag);
+    Pool() {
+      for (size_t r = 0; r < kRegisters; ++r) sums[r] = maxima[r] = hn::Zero(FloatTag());
     }
-    ++part_;
-  }
+    HWY_INLINE void add(const float* column) {
+      for (size_t r = 0; r < kRegisters; ++r) {
+        const FloatVec power = hn::Load(FloatTag(), column + r * kLanes);
+        sums[r] = hn::Add(sums[r], power);
+        maxima[r] = hn::Max(maxima[r], power);
+      }
+    }
+    HWY_INLINE void add(const Pool& other) {
+      for (size_t r = 0; r < kRegisters; ++r) {
+        sums[r] = hn::Add(sums[r], other.sums[r]);
+        maxima[r] = hn::Max(maxima[r], other.maxima[r]);
+      }
+    }
+    HWY_INLINE void store(float* to_sums, float* to_maxima) const {
+      for (size_t r = 0; r < kRegisters; ++r) {
+        hn::StoreU(sums[r], FloatTag(), to_sums + r * kLanes);
+        hn::StoreU(maxima[r], FloatTag(), to_maxima + r * kLanes);
+      }
+    }
+  };
 
   const OverviewOfRows& overview_;
-  size_t row_, first_key_, part_ = 0;
-  FloatVec sums_[2][kRegisters] = {}, maxima_[2][kRegisters] = {};  // of even and odd keys of the part
+  size_t row_, first_key_;
 };
 
 }  // namespace HWY_NAMESPACE

@@ -14,6 +14,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -83,35 +84,58 @@ HWY_INLINE FloatVec next_above(FloatVec x) {
   return hn::BitCast(FloatTag(), hn::Add(bits, step));
 }
 
-// order[0], order[1], ... = the places of scores in falling order, of equal ones the lower place first; at least the
-// first count are right.
-inline HWY_NOINLINE void order_scores(const float* scores, size_t size, size_t count, uint32_t* order) {
-  constexpr size_t kCounted = 96;  // up to here, counting how many are larger is faster than sorting
-  if (size > kCounted) {
-    std::iota(order, order + size, 0u);
-    std::partial_sort(order, order + std::min(count, size), order + size, [&](uint32_t a, uint32_t b) {
-      return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
-    });
-    return;
-  }
+// order_scores whatever the scores.
+inline HWY_NOINLINE void sort_scores(const float* scores, size_t size, size_t count, uint32_t* order) {
+  const auto before = [scores](uint32_t a, uint32_t b) {
+    return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
+  };
+  std::iota(order, order + size, 0u);
+  if (count < size) std::nth_element(order, order + count, order + size, before);
+  std::sort(order, order + count, before);
+}
+
+// How many scores are larger than each. Shapes: scores [16 kGroups], of which size count; ranks [16 kGroups].
+template <size_t kGroups>
+HWY_INLINE void rank_scores(const float* scores, size_t size, uint32_t* ranks) {
+  constexpr size_t kVectors = kGroups * kRegisters;
   const FloatTag tag;
-  const hn::RebindToSigned<FloatTag> integers;
-  alignas(64) int32_t ranks[kCounted + kVirtualLanes];
-  const auto add = [&](auto rank, auto mask)
-                       HWY_ATTR { return hn::Sub(rank, hn::BitCast(integers, hn::VecFromMask(tag, mask))); };
-  for (size_t begin = 0; begin < size; begin += kLanes) {
-    const FloatVec x = hn::LoadU(tag, scores + begin), lanes = hn::Iota(tag, static_cast<float>(begin));
-    const size_t end = std::min(size, begin + kLanes);
-    auto rank = hn::Zero(integers);
-    for (size_t j = 0; j < begin; ++j) rank = add(rank, hn::Ge(hn::Set(tag, scores[j]), x));
-    for (size_t j = begin; j < end; ++j) {
-      const FloatVec one = hn::Set(tag, scores[j]), place = hn::Set(tag, static_cast<float>(j));
-      rank = add(rank, hn::Or(hn::Gt(one, x), hn::And(hn::Eq(one, x), hn::Lt(place, lanes))));
-    }
-    for (size_t j = end; j < size; ++j) rank = add(rank, hn::Gt(hn::Set(tag, scores[j]), x));
-    hn::StoreU(rank, integers, ranks + begin);
+  const hn::RebindToUnsigned<FloatTag> integers;
+  FloatVec x[kVectors];
+  hn::Vec<decltype(integers)> rank[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) {
+    x[v] = hn::LoadU(tag, scores + v * kLanes);
+    rank[v] = hn::Zero(integers);
   }
-  for (size_t i = 0; i < size; ++i) order[ranks[i]] = static_cast<uint32_t>(i);
+  for (size_t j = 0; j < size; ++j) {
+    const FloatVec one = hn::Set(tag, scores[j]);
+    for (size_t v = 0; v < kVectors; ++v) {  // a mask is -1
+      rank[v] = hn::Sub(rank[v], hn::BitCast(integers, hn::VecFromMask(tag, hn::Gt(one, x[v]))));
+    }
+  }
+  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(rank[v], integers, ranks + v * kLanes);
+}
+
+// The places of the count largest scores, in falling order, of equal ones the lower place first; count is at most size.
+// Room for candidates behind size may hold anything.
+HWY_INLINE void order_scores(const float* scores, size_t size, size_t count, uint32_t* order) {
+  constexpr size_t kCounted = 64;  // up to here, counting how many are larger is faster than sorting
+  if (size <= kCounted) {
+    constexpr uint32_t kNobody = UINT32_MAX;
+    uint32_t ranks[kCounted];
+    if (size <= 16)
+      rank_scores<1>(scores, size, ranks);
+    else if (size <= 32)
+      rank_scores<2>(scores, size, ranks);
+    else
+      rank_scores<4>(scores, size, ranks);
+    const size_t checked = std::min(count + 1, size);
+    std::fill_n(order, checked, kNobody);
+    for (size_t i = 0; i < size; ++i) order[ranks[i]] = static_cast<uint32_t>(i);
+    bool distinct = true;  // equal scores share a rank, and nobody has the next
+    for (size_t i = 0; i < checked; ++i) distinct = distinct && order[i] != kNobody;
+    if (distinct) return;
+  }
+  sort_scores(scores, size, count, order);
 }
 
 class TopCollector {
@@ -173,20 +197,45 @@ class TopCollector {
     size_t found = top_.found[row];
     const FloatVec least = hn::Set(tag, bound);
     for (size_t first = 0; first < count; first += 64) {
-      const size_t end = std::min(count, first + 64);
-      uint64_t above = 0;  // bit i: key first + i
-      for (size_t i = first; i < end; i += kLanes) {
-        uint8_t bits[8] = {};
-        hn::StoreMaskBits(tag, hn::Ge(hn::LoadU(tag, scores + i), least), bits);
-        above |= static_cast<uint64_t>(bits[0] | bits[1] << 8) << (i - first);
-      }
-      for (; above != 0; above &= above - 1) {
+      uint64_t above = keys_above(scores + first, std::min<size_t>(64, count - first), least);
+      const size_t end = found + static_cast<size_t>(std::popcount(above));
+      const auto take_next = [&] {
         const size_t i = first + static_cast<size_t>(std::countr_zero(above));
         kept[found] = scores[i];
         keys[found++] = static_cast<uint32_t>(first_key_ + i);
-      }
+        above &= above - 1;
+      };
+      for (size_t i = 0; i < kUsual; ++i) take_next();  // also where there are less, for a branch would be missed
+      while (found < end) take_next();
+      found = end;
     }
     top_.found[row] = static_cast<uint32_t>(found);
+  }
+
+  // Bit i: whether the score of key i, of at most 64, is at least that.
+  static HWY_INLINE uint64_t keys_above(const float* scores, size_t count, FloatVec least) {
+    const FloatTag tag;
+    uint64_t above = 0;
+    if constexpr (kLanes >= 8) {
+      uint8_t bits[8] = {};
+      if (count == 64) {
+        for (size_t i = 0; i < 64; i += kLanes) {
+          hn::StoreMaskBits(tag, hn::Ge(hn::LoadU(tag, scores + i), least), bits + i / 8);
+        }
+      } else {
+        for (size_t i = 0; i < count; i += kLanes) {
+          hn::StoreMaskBits(tag, hn::Ge(hn::LoadU(tag, scores + i), least), bits + i / 8);
+        }
+      }
+      std::memcpy(&above, bits, sizeof(above));
+    } else {
+      for (size_t i = 0; i < count; i += kLanes) {
+        uint8_t bits[8] = {};
+        hn::StoreMaskBits(tag, hn::Ge(hn::LoadU(tag, scores + i), least), bits);
+        above |= static_cast<uint64_t>(bits[0]) << i;
+      }
+    }
+    return above;
   }
 
   // Leaves the count best candidates, in rising order of keys as before.
@@ -203,6 +252,8 @@ class TopCollector {
     }
     top_.found[row] = static_cast<uint32_t>(top_.count);
   }
+
+  static constexpr size_t kUsual = 4;  // candidates among 64 keys
 
   const TopOfRows& top_;
   size_t row_, first_key_;
