@@ -1,21 +1,31 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures this machine: the program's own benchmark, each layer's, and how long a person waits for an answer.
+# Measures this machine and writes docs/performance.md: the program's own benchmark, its peers beside it in turns, and how
+# long a person waits for an answer. What belongs to one layer only is measured by build/bin/*_bench.
+#
+#   scripts/bench.sh [--quick]   --quick: whether it works, not how fast; writes to build/bench alone
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+quick=()
+[ "${1:-}" = --quick ] && quick=(--quick)
+folder=build/bench
+results=$folder/results.json
+
 scripts/setup.sh build
 cmake --preset release >/dev/null
-cmake --build --preset release
-for program in build/bin/*_bench; do
-  [ -x "$program" ] || continue
-  printf '\n== %s\n\n' "$(basename "$program")"
-  "$program"
-done
-if build/bin/clearhead bench --help >/dev/null 2>&1; then
-  printf '\n== clearhead bench\n\n'
-  build/bin/clearhead bench
-fi
-printf '\n== clearhead attend\n\n'
+cmake --build --preset program
 build/bin/clearhead fetch minilm
+mkdir -p "$folder"
+
+printf '\n== clearhead attend\n\n'
 scripts/bench_attend.py
+printf '\n== clearhead bench\n\n'
+build/bin/clearhead bench "${quick[@]}" --model minilm --output "$folder/clearhead.json"
+
+printf '\n== beside its peers\n\n'
+bench/peers/environment.sh
+build/peers/bin/python bench/peers/measure.py "${quick[@]}" "$folder/clearhead.json" "$results"
+if [ ${#quick[@]} -eq 0 ]; then
+  build/peers/bin/python bench/peers/report.py "$results"
+fi

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each number has to reach, and what would be remarkable. Shares in percent of the peak of the same rounds."""
+SHAPES = ["1x8 64 64", "1x12 128 32", "1x12 512 32", "1x9/3 512 64 causal", "1x9/3 2048 64 causal", "1x9/3 8192 64 causal",
+          "1x9/3 2048 64", "32x12 128 32"]
+LEAST = {"AVX2": [55, 59, 66, 58, 70, 75, 74, 55], "AVX-512": [66, 66, 72, 66, 75, 79, 81, 62]}
+MEDAL = {"AVX2": [64, 68, 73, 67, 77, 82, 81, 65], "AVX-512": [share + 7 for share in LEAST["AVX-512"]]}
+BF16 = (60, 72)          # percent of the peak of bf16, from 512 keys on
+PEER = (1.0, 1.15)       # times as fast as the fastest peer, each shape
+PEER_MEAN = (1.35, 1.6)  # geometric mean of them
+EAGER = (8, 15)          # times as fast as the eager way, causal 2048
+ROWS = (6, 3)            # percent more time, from 512 keys on
+ALL = (25, 12)
+ENCODER = (1.12, 1.25)   # times as fast as the fastest peer, each shape
+MEMORY = (32, 8)         # MB
+THREADS = (1.85, 1.95)   # times as fast with two threads, what takes over 5 ms
+EAGER_SHAPE = "1x9/3 2048 64 causal"
+LONG = 512               # keys
+
+
+def machine_class(features):
+    return "AVX2" if features == "AVX2" else "AVX-512" if features.startswith("AVX-512") else None
+
+
+def share_goals(features):
+    """shape -> (least, medal)"""
+    name = machine_class(features)
+    return dict(zip(SHAPES, zip(LEAST[name], MEDAL[name]))) if name else {}
