@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "clearhead/attention/config.h"
+#include "clearhead/attention/elements.h"
 #include "clearhead/attention/mask.h"
 #include "clearhead/attention/sequence.h"
 #include "clearhead/capture/observer.h"
@@ -12,12 +13,12 @@
 
 namespace clearhead::attention {
 
-// What attention reads. All F32, row-major.
+// What attention reads, row-major.
 struct AttentionInput {
   size_t batch = 1, query_len = 0, key_len = 0;
-  std::span<const float> query;              // [batch, query_len, num_heads, head_dim], after rotary positions
-  std::span<const float> key;                // [batch, key_len, num_kv_heads, head_dim], after rotary positions
-  std::span<const float> value;              // [batch, key_len, num_kv_heads, value_dim]
+  Elements query;                            // [batch, query_len, num_heads, head_dim], after rotary positions
+  Elements key;                              // [batch, key_len, num_kv_heads, head_dim], after rotary positions
+  Elements value;                            // [batch, key_len, num_kv_heads, value_dim]
   Mask mask;                                 // over the axes query_len and key_len, whatever sequences stand in them
   std::span<const Sequence> sequences = {};  // none: every row of the batch is one, all of it
 };

@@ -96,8 +96,10 @@ void ExactBlock::read_mask(size_t row) {
 
 // The queries of the block, times factor, times the keys of the tile. Shapes: products [block, 256].
 void ExactBlock::multiply_queries(float factor, std::vector<float>& products) const {
-  const float* query = &work_.input.query[(query_row(0) * config_.num_heads + head_) * config_.head_dim];
-  multiply_keys(config_, {query, config_.num_heads * config_.head_dim, count_}, factor, tile_, products, kKeyTile);
+  const size_t width = config_.head_dim, first = (query_row(0) * config_.num_heads + head_) * width;
+  FloatRoom room;
+  const FloatRows query = work_.input.query.rows(first, count_, width, config_.num_heads * width, room);
+  multiply_keys(config_, {query.data, query.stride, count_}, factor, tile_, products, kKeyTile);
 }
 
 void ExactBlock::show_tile() {

@@ -23,6 +23,7 @@ namespace {
 struct Scratch {
   FloatRoom query, scores, tile_output, output;  // as AttentionRows has them
   FloatRoom weights;                             // pairs of weights, in bfloat16
+  FloatRoom wide_query;                          // queries of a narrow type as floats
   FloatRoom keys, values;                        // packed keys of one kv head of a sequence
   std::vector<kernels::KeyTile> tiles;           // of that kv head
   std::array<kernels::KeyRange, kernels::kMostRows> seen;
@@ -284,8 +285,11 @@ class Run {
       own.seen[row] = visible_keys(config_, rows.sequence, rows.query(row));
     }
     kernels::AttentionRows work{};
-    work.query = input_.query.data() + place_of(rows, 0) * config_.head_dim;
-    work.query_stride = config_.num_heads * config_.head_dim;
+    const FloatRows query = input_.query.rows(place_of(rows, 0) * config_.head_dim, rows.queries,
+                                              rows.rows / rows.queries * config_.head_dim,
+                                              config_.num_heads * config_.head_dim, own.wide_query);
+    work.query = query.data;
+    work.query_stride = query.stride;
     work.queries = rows.queries;
     work.query_factor = editor_.recipe.query_factor;
     work.seen = own.seen.data();

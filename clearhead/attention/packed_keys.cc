@@ -46,13 +46,15 @@ kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& 
   const size_t row = first_key * config.num_kv_heads + kv_head;
   const size_t key_stride = config.num_kv_heads * config.head_dim;
   const size_t value_stride = config.num_kv_heads * config.value_dim;
-  const float* key_rows = input.key.data() + row * config.head_dim;
-  const float* value_rows = input.value.data() + row * config.value_dim;
+  thread_local FloatRoom key_floats, value_floats;  // of a narrow type
+  const FloatRows keys = input.key.rows(row * config.head_dim, count, config.head_dim, key_stride, key_floats);
+  const FloatRows values =
+      input.value.rows(row * config.value_dim, count, config.value_dim, value_stride, value_floats);
   const PackedPlace packed{place.keys + first * packed_key_width(config),
                            place.values + first * packed_value_width(config)};
   kernels::KeyTile tile = tile_at(config, first, count, packed);
-  pack_keys(config, key_rows, key_stride, count, packed.keys);
-  tile.finite = pack_values(config, value_rows, value_stride, count, packed.values);
+  pack_keys(config, keys.data, keys.stride, count, packed.keys);
+  tile.finite = pack_values(config, values.data, values.stride, count, packed.values);
   return tile;
 }
 

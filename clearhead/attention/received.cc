@@ -51,10 +51,10 @@ class Sweep {
     const Sequence& one = sequences_[unit.sequence];
     const size_t first = unit.tile * kKeyTile, count = std::min(kKeyTile, one.key_len - first);
     const size_t key_row = (one.batch * input_.key_len + one.key_begin + first) * config_.num_kv_heads;
-    thread_local FloatRoom keys, scores;
-    pack_keys(config_, &input_.key[(key_row + config_.kv_head_of(unit.head)) * config_.head_dim],
-              config_.num_kv_heads * config_.head_dim, count,
-              keys.at_least(key_room(count) * packed_key_width(config_)));
+    thread_local FloatRoom keys, scores, floats;
+    const FloatRows rows = input_.key.rows((key_row + config_.kv_head_of(unit.head)) * config_.head_dim, count,
+                                           config_.head_dim, config_.num_kv_heads * config_.head_dim, floats);
+    pack_keys(config_, rows.data, rows.stride, count, keys.at_least(key_room(count) * packed_key_width(config_)));
     const kernels::KeyTile tile = tile_at(config_, first, count, {keys.data(), nullptr});
     scores.at_least(kernels::kMostRows * kernels::kScoreStride);
     std::array<double, kKeyTile> sums{};
@@ -80,8 +80,11 @@ class Sweep {
     if (!any) return;
     const size_t query_row = (one.batch * input_.query_len + one.query_begin + first) * config_.num_heads + unit.head;
     const size_t stride = kernels::kScoreStride;
-    multiply_keys(config_, {&input_.query[query_row * config_.head_dim], config_.num_heads * config_.head_dim, count},
-                  editor_.recipe.query_factor, tile, {scores, count * stride}, stride);
+    thread_local FloatRoom floats;
+    const FloatRows queries = input_.query.rows(query_row * config_.head_dim, count, config_.head_dim,
+                                                config_.num_heads * config_.head_dim, floats);
+    multiply_keys(config_, {queries.data, queries.stride, count}, editor_.recipe.query_factor, tile,
+                  {scores, count * stride}, stride);
     std::array<kernels::RowSummary, kernels::kMostRows> rows;
     for (size_t i = 0; i < count; ++i) {
       const std::span<float> row(scores + i * stride, tile.count);

@@ -55,13 +55,16 @@ void RebuiltWeights::rebuild(const Sequence& sequence, const capture::WeightArea
   const size_t head_dim = config_.head_dim, kv_head = config_.kv_head_of(part.head);
   const size_t key_row = (part.batch * input_.key_len + part.first_key) * config_.num_kv_heads + kv_head;
   std::vector<float> panels(key_room(part.keys) * packed_key_width(config_)), scores(key_room(part.keys));
-  pack_keys(config_, input_.key.data() + key_row * head_dim, config_.num_kv_heads * head_dim, part.keys, panels.data());
+  FloatRoom room;
+  const FloatRows keys =
+      input_.key.rows(key_row * head_dim, part.keys, head_dim, config_.num_kv_heads * head_dim, room);
+  pack_keys(config_, keys.data, keys.stride, part.keys, panels.data());
   const kernels::KeyTile tile = tile_at(config_, 0, part.keys, {panels.data(), nullptr});
   const size_t first = part.first_key - sequence.key_begin;
   for (size_t i = part.first_query; i < part.first_query + part.queries; ++i) {
     const size_t query_row = (part.batch * input_.query_len + i) * config_.num_heads + part.head;
-    multiply_keys(config_, {input_.query.data() + query_row * head_dim, head_dim, 1}, editor.recipe.query_factor, tile,
-                  scores, scores.size());
+    const FloatRows query = input_.query.rows(query_row * head_dim, 1, head_dim, head_dim, room);
+    multiply_keys(config_, {query.data, query.stride, 1}, editor.recipe.query_factor, tile, scores, scores.size());
     const std::span<float> row = std::span(scores).first(part.keys);
     editor.edit(sequence, part.head, i - sequence.query_begin, first, row);
     const auto [begin, end] = visible_keys(config_, sequence, i - sequence.query_begin);
