@@ -11,12 +11,19 @@
 
 namespace clearhead::attention {
 
-std::vector<Sequence> checked_sequences(const AttentionConfig& config, const AttentionInput& input) {
+void list_checked_sequences(const AttentionConfig& config, const AttentionInput& input,
+                            std::vector<Sequence>& sequences) {
   config.check();
   check_size("query", {input.batch, input.query_len, config.num_heads, config.head_dim}, input.query.size());
   check_size("key", {input.batch, input.key_len, config.num_kv_heads, config.head_dim}, input.key.size());
   check_size("value", {input.batch, input.key_len, config.num_kv_heads, config.value_dim}, input.value.size());
-  return sequences_of(config, {input.batch, input.query_len, input.key_len}, input.sequences);
+  list_sequences(config, {input.batch, input.query_len, input.key_len}, input.sequences, sequences);
+}
+
+std::vector<Sequence> checked_sequences(const AttentionConfig& config, const AttentionInput& input) {
+  std::vector<Sequence> sequences;
+  list_checked_sequences(config, input, sequences);
+  return sequences;
 }
 
 AttentionOutput exact_attention(const AttentionConfig& config, const AttentionInput& input, capture::Observer* observer,

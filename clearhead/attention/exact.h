@@ -26,6 +26,9 @@ struct AttentionInput {
 // The sequences of an input whose sizes fit each other and the config.
 // Throws: Error (usage) otherwise.
 std::vector<Sequence> checked_sequences(const AttentionConfig& config, const AttentionInput& input);
+// The same into a list that keeps its room.
+void list_checked_sequences(const AttentionConfig& config, const AttentionInput& input,
+                            std::vector<Sequence>& sequences);
 
 struct AttentionOutput {
   tensor::Tensor head_output;    // [batch, query_len, num_heads, value_dim]

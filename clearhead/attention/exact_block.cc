@@ -15,9 +15,7 @@ ExactScratch::ExactScratch(const AttentionConfig& config, size_t value_room)
     : scores(kQueryBlock * kKeyTile),
       raw(kQueryBlock * kKeyTile),
       output(kQueryBlock * value_room),
-      bias(kKeyTile),
       visible(kQueryBlock * kKeyTile),
-      mask_row(kKeyTile),
       weights(config.precision == Precision::bfloat16 ? kQueryBlock * kernels::pair_count(kKeyTile) : 0),
       tile_rows(kQueryBlock),
       rows(kQueryBlock) {}
@@ -88,12 +86,6 @@ void ExactBlock::hide_by_position(size_t row) {
   std::fill(place(end), scores.end(), kUnseen);
 }
 
-void ExactBlock::read_mask(size_t row) {
-  work_.input.mask.read_row({sequence_.batch, head_, sequence_.query_begin + first_query_ + row},
-                            sequence_.key_begin + tile_.first, {scratch_.mask_row.data(), tile_.count},
-                            std::span(scratch_.bias).first(tile_.count));
-}
-
 // The queries of the block, times factor, times the keys of the tile. Shapes: products [block, 256].
 void ExactBlock::multiply_queries(float factor, std::vector<float>& products) const {
   const size_t width = config_.head_dim, first = (query_row(0) * config_.num_heads + head_) * width;
@@ -114,22 +106,12 @@ void ExactBlock::show_tile() {
   }
 }
 
-// The raw scores of a row, scaled and capped and with their biases.
+// The raw scores of a row in natural units; what kernel scores hide is hidden here.
 void ExactBlock::natural_scores(std::span<const float> raw, size_t row, std::span<float> scores) {
-  std::fill_n(scratch_.bias.begin(), tile_.count, 0.0f);
-  if (work_.input.mask.present()) read_mask(row);
-  float factor = config_.effective_scale();
   std::ranges::copy(raw, scores.begin());
-  if (work_.editor.recipe.capped()) {
-    for (float& score : scores) score *= work_.editor.recipe.query_factor;
-    kernels::tanh(scores, scores);
-    factor = *config_.soft_cap;
-  }
+  work_.editor.natural(sequence_, head_, first_query_ + row, tile_.first, scores);
   const std::span<const float> kernel_scores = score_row(row);
-  const int64_t first = static_cast<int64_t>(tile_.first) - position_of(config_, sequence_, first_query_ + row);
   for (size_t j = 0; j < tile_.count; ++j) {
-    scores[j] = std::fma(scores[j], factor, scratch_.bias[j]);
-    if (!config_.alibi_slopes.empty()) scores[j] += alibi_bias(slope(), first + static_cast<int64_t>(j));
     if (kernel_scores[j] == kUnseen) scores[j] = kUnseen;
   }
 }

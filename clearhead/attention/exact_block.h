@@ -41,9 +41,7 @@ struct ExactScratch {
   std::vector<float> scores;                         // [block, 256]: kernel scores, then their exponentials
   std::vector<float> raw;                            // [block, 256]
   std::vector<float> output;                         // [block, value_dim up to a multiple of 16]
-  std::vector<float> bias;                           // [256]
   std::vector<uint8_t> visible;                      // [block, 256]
-  std::vector<uint8_t> mask_row;                     // [256]
   std::vector<kernels::Pair> weights;                // [block, 128], in bfloat16
   std::vector<kernels::RowSummary> tile_rows, rows;  // [block]
 };
@@ -64,7 +62,6 @@ class ExactBlock {
   std::span<float> output_row(size_t row) const;
   std::span<float> score_row(size_t row) const { return {&scratch_.scores[row * kKeyTile], tile_.count}; }
   std::span<float> stage_row(tensor::Tensor& stage, size_t row) const;
-  float slope() const { return config_.alibi_slopes.empty() ? 0.0f : config_.alibi_slopes[head_]; }
 
   bool any_row_sees_tile() const;
   void score_tile();
@@ -77,7 +74,6 @@ class ExactBlock {
   void multiply_pairs();
   void merge_tile();
   void finish_rows();
-  void read_mask(size_t row);
 
   const ExactWork& work_;
   const AttentionConfig& config_;

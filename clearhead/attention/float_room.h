@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "clearhead/base/memory.h"
 #include "clearhead/kernels/bfloat16_tile.h"
@@ -15,6 +16,7 @@ class FloatRoom {
     if (buffer_.size() < count * sizeof(float)) buffer_ = base::AlignedBuffer(count * sizeof(float));
     return data();
   }
+  std::span<float> span(size_t count) { return {at_least(count), count}; }
   float* data() { return reinterpret_cast<float*>(buffer_.data()); }
   kernels::Pair* pairs() { return reinterpret_cast<kernels::Pair*>(buffer_.data()); }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <tuple>
 #include <vector>
 
 #include "clearhead/attention/float_room.h"
@@ -48,6 +48,7 @@ enum class Cut {
 }  // namespace
 
 struct FusedAttention::Workspace {
+  std::vector<Sequence> sequences;
   std::vector<Scratch> scratch;                     // [threads]
   std::vector<Unit> units;                          // longest first
   PackedKeys packed;                                // of all sequences
@@ -143,7 +144,12 @@ class Run {
         units.push_back({index, unit / parts, unit % parts, cost(cut, one, unit % parts)});
       }
     }
-    if (cut != Cut::keys) std::ranges::stable_sort(units, std::greater<>(), &Unit::cost);
+    if (cut != Cut::keys) std::ranges::sort(units, earlier);
+  }
+
+  // The dearest first; in place, which a stable sort is not.
+  static bool earlier(const Unit& a, const Unit& b) {
+    return std::tie(b.cost, a.sequence, a.kv_head, a.part) < std::tie(a.cost, b.sequence, b.kv_head, b.part);
   }
 
   // Products of a query with a key, for one head.
@@ -361,7 +367,8 @@ FusedAttention& FusedAttention::operator=(FusedAttention&&) noexcept = default;
 void FusedAttention::run(const AttentionConfig& config, const AttentionInput& input, const AttentionSpans& output,
                          RowStatistics* statistics) {
   const tensor::Shape rows{input.batch, config.num_heads, input.query_len};
-  const auto sequences = checked_sequences(config, input);
+  std::vector<Sequence>& sequences = workspace_->sequences;
+  list_checked_sequences(config, input, sequences);
   check_size("head_output", {input.batch, input.query_len, config.num_heads, config.value_dim},
              output.head_output.size());
   check_size("row_reference", rows, output.row_reference.size());
@@ -385,19 +392,6 @@ AttentionOutput fused_attention(const AttentionConfig& config, const AttentionIn
   output.row_sum = tensor::Tensor({input.batch, config.num_heads, input.query_len});
   fused.run(config, input,
             {output.head_output.as<float>(), output.row_reference.as<float>(), output.row_sum.as<float>()}, statistics);
-  return output;
-}
-
-AttentionOutput watched_attention(const AttentionConfig& config, const AttentionInput& input,
-                                  capture::Observer* observer, size_t layer) {
-  using capture::Stage;
-  const auto wants = [&](Stage stage) { return observer != nullptr && observer->wants(stage, layer); };
-  if (wants(Stage::raw_scores) || wants(Stage::scores) || wants(Stage::kernel_scores) || wants(Stage::weights)) {
-    return exact_attention(config, input, observer, layer);
-  }
-  AttentionOutput output = fused_attention(config, input);
-  if (wants(Stage::row_reference)) observer->observe(Stage::row_reference, layer, output.row_reference);
-  if (wants(Stage::row_sum)) observer->observe(Stage::row_sum, layer, output.row_sum);
   return output;
 }
 

@@ -8,7 +8,6 @@
 #include "clearhead/attention/config.h"
 #include "clearhead/attention/exact.h"
 #include "clearhead/attention/statistics.h"
-#include "clearhead/capture/observer.h"
 
 namespace clearhead::attention {
 
@@ -43,10 +42,5 @@ class FusedAttention {
 // The same into new tensors; each calling thread keeps what it works in.
 AttentionOutput fused_attention(const AttentionConfig& config, const AttentionInput& input,
                                 RowStatistics* statistics = nullptr);
-
-// What a layer runs: fused_attention, and exact_attention if the observer wants a stage of size query_len x key_len
-// (raw_scores, scores, kernel_scores, weights). Shows what exact_attention shows.
-AttentionOutput watched_attention(const AttentionConfig& config, const AttentionInput& input,
-                                  capture::Observer* observer, size_t layer);
 
 }  // namespace clearhead::attention

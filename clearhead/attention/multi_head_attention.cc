@@ -6,39 +6,63 @@
 #include <algorithm>
 #include <utility>
 
-#include "clearhead/attention/fused.h"
 #include "clearhead/attention/projection.h"
+#include "clearhead/attention/sizes.h"
+#include "clearhead/attention/watched.h"
 #include "clearhead/base/error.h"
 
 namespace clearhead::attention {
 
 using capture::Stage;
 
-MultiHeadOutput multi_head_attention(const AttentionConfig& config, const MultiHeadParameters& parameters,
-                                     const MultiHeadInput& input, capture::Observer* observer, size_t layer) {
+std::span<const float> attend_with_heads(const AttentionConfig& config, const MultiHeadParameters& parameters,
+                                         const MultiHeadInput& input, MultiHeadWorkspace& workspace,
+                                         const capture::Watch& watch) {
   config.check();
   if (parameters.output.in_features() != config.num_heads * config.value_dim) {
     base::refuse("attention", fmt::format("an output projection of {} heads of {}", config.num_heads, config.value_dim),
                  fmt::format("{} inputs", parameters.output.in_features()));
   }
-  const auto wants = [&](Stage stage) { return observer != nullptr && observer->wants(stage, layer); };
-  const Projected projected = project_inputs(config, parameters, input, observer, layer);
-  AttentionOutput attended =
-      watched_attention(config,
-                        {input.batch, input.query_len, projected.key.shape()[1], projected.query.as<float>(),
-                         projected.key.as<float>(), projected.value.as<float>(), input.mask},
-                        observer, layer);
-  if (wants(Stage::head_output)) observer->observe(Stage::head_output, layer, attended.head_output);
-  if (wants(Stage::head_contribution)) {
-    observer->observe(Stage::head_contribution, layer, head_contributions(attended.head_output, parameters.output));
+  const size_t rows = input.batch * input.query_len, width = config.num_heads * config.value_dim;
+  const Projected projected = project_inputs(config, parameters, input, workspace, watch);
+  const std::span<float> head_output = workspace.head_output.span(rows * width);
+  const AttentionSpans spans{head_output, workspace.row_reference.span(rows * config.num_heads),
+                             workspace.row_sum.span(rows * config.num_heads)};
+  watched_attention(config,
+                    {input.batch, input.query_len, projected.key_len, projected.query, projected.key, projected.value,
+                     input.mask, input.sequences},
+                    spans, workspace.fused, watch);
+  watch.show(Stage::head_output, {input.batch, input.query_len, config.num_heads, config.value_dim}, head_output);
+  if (watch.wants(Stage::head_contribution)) {
+    tensor::Tensor contributions({input.batch, input.query_len, config.num_heads, parameters.output.out_features()});
+    head_contributions(head_output, config.num_heads, parameters.output, contributions.as<float>());
+    watch.observer->observe(Stage::head_contribution, watch.layer, contributions);
   }
+  return head_output;
+}
 
+void multi_head_attention(const AttentionConfig& config, const MultiHeadParameters& parameters,
+                          const MultiHeadInput& input, std::span<float> attention_output, MultiHeadWorkspace& workspace,
+                          const capture::Watch& watch) {
+  const size_t d_model = parameters.output.out_features();
+  check_size("attention_output", {input.batch, input.query_len, d_model}, attention_output.size());
+  const std::span<const float> head_output = attend_with_heads(config, parameters, input, workspace, watch);
   // Heads stand side by side already: [batch, query_len, num_heads * value_dim].
-  tensor::Tensor output({input.batch, input.query_len, parameters.output.out_features()});
-  linear::linear(std::as_const(attended.head_output).as<float>(), input.batch * input.query_len, parameters.output,
-                 output.as<float>());
-  if (wants(Stage::attention_output)) observer->observe(Stage::attention_output, layer, output);
-  return {std::move(output), std::move(attended.row_reference), std::move(attended.row_sum)};
+  linear::linear(head_output, input.batch * input.query_len, parameters.output, attention_output);
+  watch.show(Stage::attention_output, {input.batch, input.query_len, d_model}, attention_output);
+}
+
+MultiHeadOutput multi_head_attention(const AttentionConfig& config, const MultiHeadParameters& parameters,
+                                     const MultiHeadInput& input, capture::Observer* observer, size_t layer) {
+  MultiHeadWorkspace workspace;
+  MultiHeadOutput output{tensor::Tensor({input.batch, input.query_len, parameters.output.out_features()}),
+                         tensor::Tensor({input.batch, config.num_heads, input.query_len}),
+                         tensor::Tensor({input.batch, config.num_heads, input.query_len})};
+  multi_head_attention(config, parameters, input, output.attention_output.as<float>(), workspace, {observer, layer});
+  const size_t rows = output.row_sum.elements();
+  std::ranges::copy(workspace.row_reference.span(rows), output.row_reference.as<float>().begin());
+  std::ranges::copy(workspace.row_sum.span(rows), output.row_sum.as<float>().begin());
+  return output;
 }
 
 tensor::Tensor block_diagonal(const tensor::TensorView& squares) {

@@ -6,8 +6,10 @@
 
 #include "clearhead/attention/config.h"
 #include "clearhead/attention/exact.h"
+#include "clearhead/attention/float_room.h"
+#include "clearhead/attention/fused.h"
 #include "clearhead/attention/mask.h"
-#include "clearhead/capture/observer.h"
+#include "clearhead/capture/watch.h"
 #include "clearhead/linear/linear.h"
 #include "clearhead/tensor/tensor.h"
 
@@ -37,6 +39,17 @@ struct MultiHeadInput {
   std::span<const float> key;    // [batch, key_len, in of the projection]
   std::span<const float> value;  // [batch, key_len, in of the projection]
   Mask mask;                     // over key_len + appended keys
+  // None: every row of the batch is one. Not beside appended keys.
+  std::span<const Sequence> sequences = {};
+};
+
+// What the layer works in. Room is kept: a run that is no larger than an earlier one allocates nothing.
+struct MultiHeadWorkspace {
+  FloatRoom query, key, value;       // projected, heads side by side
+  FloatRoom all_keys, all_values;    // with appended ones behind every sequence
+  FloatRoom head_output;             // [batch, query_len, num_heads, value_dim]
+  FloatRoom row_reference, row_sum;  // [batch, num_heads, query_len]
+  FusedAttention fused;
 };
 
 struct MultiHeadOutput {
@@ -45,13 +58,26 @@ struct MultiHeadOutput {
   tensor::Tensor row_sum;           // [batch, num_heads, query_len]
 };
 
+// All of multi_head_attention before the output projection. Shows what that shows, up to head_contribution.
+// Shapes: result [batch, query_len, num_heads, value_dim], in the workspace.
+// Throws: Error (usage) if sizes do not fit each other.
+std::span<const float> attend_with_heads(const AttentionConfig& config, const MultiHeadParameters& parameters,
+                                         const MultiHeadInput& input, MultiHeadWorkspace& workspace,
+                                         const capture::Watch& watch = {});
+
 // Multi-head attention from inputs to output projection:
 //
 //   Q = x W_Q^T + b_Q, ...   head_h = attention(Q_h, K_h, V_h)   output = concat(head_0, head_1, ...) W_O^T + b_O
 //
-// Shows query, key, value, the stages of exact_attention, head_output, head_contribution and attention_output.
+// Where query, key and value are the same span, their projections are one product. Shows query, key, value, the stages
+// of exact_attention, head_output, head_contribution and attention_output.
+// Shapes: attention_output [batch, query_len, d_model].
 // Throws: Error (usage) if sizes do not fit each other.
 // Source: Vaswani et al. 2017, section 3.2.2.
+void multi_head_attention(const AttentionConfig& config, const MultiHeadParameters& parameters,
+                          const MultiHeadInput& input, std::span<float> attention_output, MultiHeadWorkspace& workspace,
+                          const capture::Watch& watch = {});
+// The same into new tensors.
 MultiHeadOutput multi_head_attention(const AttentionConfig& config, const MultiHeadParameters& parameters,
                                      const MultiHeadInput& input, capture::Observer* observer = nullptr,
                                      size_t layer = 0);

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <array>
 #include <vector>
 
 #include "clearhead/attention/sizes.h"
@@ -22,32 +22,34 @@ struct Role {
   std::span<const float> input;  // [batch, len, in]
   size_t batch, len, heads, dim;
   const linear::PackedLinear& parameters;
+  FloatRoom& room;
+
+  size_t rows() const { return batch * len; }
+  size_t width() const { return heads * dim; }
+  std::span<float> output() const { return room.span(rows() * width()); }
+
+  void check() const {
+    if (parameters.out_features() != width()) {
+      base::refuse("attention", fmt::format("a projection of {} to {} heads of {}", name, heads, dim),
+                   fmt::format("{} outputs", parameters.out_features()));
+    }
+    check_size(name, {batch, len, parameters.in_features()}, input.size());
+  }
 };
 
-tensor::Tensor project(const Role& role) {
-  const size_t width = role.heads * role.dim;
-  if (role.parameters.out_features() != width) {
-    base::refuse("attention", fmt::format("a projection of {} to {} heads of {}", role.name, role.heads, role.dim),
-                 fmt::format("{} outputs", role.parameters.out_features()));
-  }
-  check_size(role.name, {role.batch, role.len, role.parameters.in_features()}, role.input.size());
-  tensor::Tensor output({role.batch, role.len, role.heads, role.dim});
-  linear::linear(role.input, role.batch * role.len, role.parameters, output.as<float>());
-  return output;
-}
+bool same(std::span<const float> a, std::span<const float> b) { return a.data() == b.data() && a.size() == b.size(); }
 
-// Each sequence of values followed by the appended rows. Shapes: values [batch, len, heads, dim];
-// appended [extra, heads * dim].
-tensor::Tensor append(tensor::Tensor values, const tensor::Tensor& appended, std::string_view name) {
-  if (appended.elements() == 0) return values;
-  const tensor::Shape shape = values.shape();
-  const size_t width = shape[2] * shape[3], extra = appended.elements() / width;
+// Each sequence of a role followed by the appended rows. Shapes: appended [extra, heads * dim].
+std::span<const float> append(const Role& role, const tensor::Tensor& appended, std::string_view name,
+                              FloatRoom& room) {
+  const size_t width = role.width(), extra = appended.elements() / width, len = role.len + extra;
+  if (extra == 0) return role.output();
   check_size(name, {extra, width}, appended.elements());
-  tensor::Tensor all({shape[0], shape[1] + extra, shape[2], shape[3]});
-  const std::span<const float> from = std::as_const(values).as<float>(), added = appended.as<float>();
-  float* to = all.as<float>().data();
-  for (size_t batch = 0; batch < shape[0]; ++batch) {
-    to = std::copy_n(from.data() + batch * shape[1] * width, shape[1] * width, to);
+  const std::span<const float> from = role.output(), added = appended.as<float>();
+  const std::span<float> all = room.span(role.batch * len * width);
+  float* to = all.data();
+  for (size_t batch = 0; batch < role.batch; ++batch) {
+    to = std::copy_n(from.data() + batch * role.len * width, role.len * width, to);
     to = std::copy_n(added.data(), added.size(), to);
   }
   return all;
@@ -56,38 +58,47 @@ tensor::Tensor append(tensor::Tensor values, const tensor::Tensor& appended, std
 }  // namespace
 
 Projected project_inputs(const AttentionConfig& config, const MultiHeadParameters& parameters,
-                         const MultiHeadInput& input, capture::Observer* observer, size_t layer) {
+                         const MultiHeadInput& input, MultiHeadWorkspace& workspace, const capture::Watch& watch) {
   const size_t batch = input.batch;
-  Projected projected;
-  projected.query =
-      project({"query", input.query, batch, input.query_len, config.num_heads, config.head_dim, parameters.query});
-  projected.key =
-      append(project({"key", input.key, batch, input.key_len, config.num_kv_heads, config.head_dim, parameters.key}),
-             parameters.appended_key, "appended_key");
-  projected.value = append(
-      project({"value", input.value, batch, input.key_len, config.num_kv_heads, config.value_dim, parameters.value}),
-      parameters.appended_value, "appended_value");
-  if (observer != nullptr) {
-    if (observer->wants(Stage::query, layer)) observer->observe(Stage::query, layer, projected.query);
-    if (observer->wants(Stage::key, layer)) observer->observe(Stage::key, layer, projected.key);
-    if (observer->wants(Stage::value, layer)) observer->observe(Stage::value, layer, projected.value);
+  const std::array<Role, 3> roles = {{
+      {"query", input.query, batch, input.query_len, config.num_heads, config.head_dim, parameters.query,
+       workspace.query},
+      {"key", input.key, batch, input.key_len, config.num_kv_heads, config.head_dim, parameters.key, workspace.key},
+      {"value", input.value, batch, input.key_len, config.num_kv_heads, config.value_dim, parameters.value,
+       workspace.value},
+  }};
+  for (const Role& role : roles) role.check();
+  std::array<linear::LinearPart, 3> parts;
+  for (size_t i = 0; i < parts.size(); ++i) parts[i] = {&roles[i].parameters, roles[i].output()};
+  if (same(input.query, input.key) && same(input.key, input.value)) {
+    linear::linear(input.query, roles[0].rows(), parts);
+  } else {
+    for (size_t i = 0; i < parts.size(); ++i) linear::linear(roles[i].input, roles[i].rows(), {&parts[i], 1});
   }
+  const size_t extra = parameters.appended_key.elements() / roles[1].width();
+  if (extra != 0 && !input.sequences.empty()) {
+    base::refuse("attention", "sequences or appended keys", "both");
+  }
+  const Projected projected{input.key_len + extra, roles[0].output(),
+                            append(roles[1], parameters.appended_key, "appended_key", workspace.all_keys),
+                            append(roles[2], parameters.appended_value, "appended_value", workspace.all_values)};
+  watch.show(Stage::query, {batch, input.query_len, config.num_heads, config.head_dim}, projected.query);
+  watch.show(Stage::key, {batch, projected.key_len, config.num_kv_heads, config.head_dim}, projected.key);
+  watch.show(Stage::value, {batch, projected.key_len, config.num_kv_heads, config.value_dim}, projected.value);
   return projected;
 }
 
-tensor::Tensor head_contributions(const tensor::Tensor& head_output, const linear::PackedLinear& output) {
+void head_contributions(std::span<const float> head_output, size_t heads, const linear::PackedLinear& output,
+                        std::span<float> contributions) {
   constexpr size_t kRows = 48;  // that are worked on together
-  const tensor::Shape& shape = head_output.shape();
-  const size_t rows = shape[0] * shape[1], heads = shape[2], value_dim = shape[3], d_model = output.out_features();
+  const size_t value_dim = output.in_features() / heads, rows = head_output.size() / (heads * value_dim);
+  const size_t d_model = output.out_features();
   const size_t width = kernels::panel_count(d_model) * kernels::kPanelWidth, blocks = (rows + kRows - 1) / kRows;
-  tensor::Tensor contributions({shape[0], shape[1], heads, d_model});
   std::vector<std::vector<float>> scratch(base::num_threads(), std::vector<float>(kRows * width));
-  const float* values = head_output.as<float>().data();
-  float* result = contributions.as<float>().data();
   base::parallel_for(blocks * heads, [&](size_t unit) {
     const size_t head = unit % heads, first = unit / heads * kRows, count = std::min(kRows, rows - first);
     float* block = scratch[base::thread_index()].data();
-    kernels::tile_product({.left = values + (first * heads + head) * value_dim,
+    kernels::tile_product({.left = head_output.data() + (first * heads + head) * value_dim,
                            .left_stride = heads * value_dim,
                            .panels = output.panels().data() + head * value_dim * kernels::kPanelWidth,
                            .panel_stride = heads * value_dim * kernels::kPanelWidth,
@@ -97,10 +108,9 @@ tensor::Tensor head_contributions(const tensor::Tensor& head_output, const linea
                            .depth = value_dim,
                            .num_panels = width / kernels::kPanelWidth});
     for (size_t row = 0; row < count; ++row) {
-      std::copy_n(block + row * width, d_model, result + ((first + row) * heads + head) * d_model);
+      std::copy_n(block + row * width, d_model, contributions.data() + ((first + row) * heads + head) * d_model);
     }
   });
-  return contributions;
 }
 
 }  // namespace clearhead::attention

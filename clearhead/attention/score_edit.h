@@ -25,6 +25,12 @@ struct ScoreEditor {
   // -infinity for keys that the mask hides.
   void edit(const Sequence& sequence, size_t head, size_t query, size_t first, std::span<float> scores) const;
 
+  // The same in natural units, as people read them, from products of query and key as they are; what the mask hides
+  // is the caller's to hide.
+  //
+  //   s = scale q . k, or cap tanh(scale q . k / cap); plus the bias of the mask, then that of ALiBi
+  void natural(const Sequence& sequence, size_t head, size_t query, size_t first, std::span<float> scores) const;
+
  private:
   void add_mask(const Sequence& sequence, size_t head, size_t query, size_t first, std::span<float> scores) const;
 };

@@ -24,8 +24,20 @@ void check_inside(std::string_view what, size_t begin, size_t len, size_t whole)
                fmt::format("{} from {} on", len, begin));
 }
 
+// Whether each sequence stands behind the one before it.
+bool in_order(std::span<const Sequence> sequences) {
+  for (size_t i = 1; i < sequences.size(); ++i) {
+    const Sequence &before = sequences[i - 1], &one = sequences[i];
+    if (before.batch < one.batch) continue;
+    if (before.batch > one.batch || one.query_begin < before.query_begin + before.query_len) return false;
+  }
+  return true;
+}
+
 // Two sequences that share a query would write to the same place.
-void check_apart(std::vector<Sequence> sequences) {
+void check_apart(std::span<const Sequence> given) {
+  if (in_order(given)) return;
+  std::vector<Sequence> sequences(given.begin(), given.end());
   std::erase_if(sequences, [](const Sequence& one) { return one.query_len == 0; });
   std::ranges::sort(sequences, [](const Sequence& a, const Sequence& b) {
     return std::tie(a.batch, a.query_begin) < std::tie(b.batch, b.query_begin);
@@ -40,9 +52,9 @@ void check_apart(std::vector<Sequence> sequences) {
 
 }  // namespace
 
-std::vector<Sequence> sequences_of(const AttentionConfig& config, const BatchSizes& sizes,
-                                   std::span<const Sequence> given) {
-  std::vector<Sequence> sequences(given.begin(), given.end());
+void list_sequences(const AttentionConfig& config, const BatchSizes& sizes, std::span<const Sequence> given,
+                    std::vector<Sequence>& sequences) {
+  sequences.assign(given.begin(), given.end());
   for (size_t row = 0; given.empty() && row < sizes.batch; ++row) {
     sequences.push_back({row, 0, sizes.query_len, 0, sizes.key_len, config.key_offset});
   }
@@ -52,6 +64,12 @@ std::vector<Sequence> sequences_of(const AttentionConfig& config, const BatchSiz
     check_inside("keys", one.key_begin, one.key_len, sizes.key_len);
   }
   check_apart(sequences);
+}
+
+std::vector<Sequence> sequences_of(const AttentionConfig& config, const BatchSizes& sizes,
+                                   std::span<const Sequence> given) {
+  std::vector<Sequence> sequences;
+  list_sequences(config, sizes, given, sequences);
   return sequences;
 }
 

@@ -31,6 +31,9 @@ struct BatchSizes {
 // Throws: Error (usage) for a sequence that is not inside the axes, or two that share a query.
 std::vector<Sequence> sequences_of(const AttentionConfig& config, const BatchSizes& sizes,
                                    std::span<const Sequence> given);
+// The same into a list that keeps its room.
+void list_sequences(const AttentionConfig& config, const BatchSizes& sizes, std::span<const Sequence> given,
+                    std::vector<Sequence>& sequences);
 
 // The keys [begin, end) of a sequence that its query may see by position: causal rule, windows and length together.
 using kernels::KeyRange;

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clearhead/attention/weights.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <numeric>
 
 #include "clearhead/attention/key_product.h"
 #include "clearhead/attention/merge.h"
 #include "clearhead/attention/packed_keys.h"
 #include "clearhead/attention/score_edit.h"
 #include "clearhead/attention/sizes.h"
-#include "clearhead/kernels/tile.h"
+#include "clearhead/base/error.h"
 
 namespace clearhead::attention {
 namespace {
+
+using capture::Stage;
+
+constexpr size_t kQueriesTogether = 16;
 
 // Where [first, first + count) and [begin, begin + len) meet; empty if they do not.
 KeyRange meeting(size_t first, size_t count, size_t begin, size_t len) {
@@ -19,63 +26,134 @@ KeyRange meeting(size_t first, size_t count, size_t begin, size_t len) {
   return {from, std::max(from, std::min(first + count, begin + len))};
 }
 
+std::vector<size_t> all_heads(const AttentionConfig& config) {
+  std::vector<size_t> heads(config.num_heads);
+  std::iota(heads.begin(), heads.end(), size_t{0});
+  return heads;
+}
+
 }  // namespace
 
-RebuiltWeights::RebuiltWeights(const AttentionConfig& config, const AttentionInput& input,
-                               std::span<const float> row_reference, std::span<const float> row_sum)
-    : config_(config),
-      input_(input),
-      sequences_(checked_sequences(config, input)),
-      row_reference_(row_reference),
-      row_sum_(row_sum) {
-  const tensor::Shape rows{input.batch, config.num_heads, input.query_len};
-  check_size("row_reference", rows, row_reference.size());
-  check_size("row_sum", rows, row_sum.size());
+// The part of an area that lies in one sequence and at most kKeyTile keys of it.
+struct RebuiltWeights::Block {
+  const capture::WeightArea& area;
+  const Sequence& sequence;
+  const ScoreEditor& editor;
+  size_t head, first_in_sequence;  // of the config; the first key as the sequence counts
+  KeyRange queries;                // on the axis
+  size_t first_element;            // of the first query, query_stride elements from query to query
+  size_t query_stride, keys, room;
+  std::vector<float> panels;  // the keys, packed
+  kernels::KeyTile tile;      // that stands there
+
+  // products [count, room] = queries [first, first + count), times factor, times the keys
+  void multiply(size_t first, size_t count, float factor, std::span<float> products) const {
+    FloatRoom floats;
+    const size_t from = first_element + (first - queries.begin) * query_stride;
+    const FloatRows rows = editor.input.query.rows(from, count, editor.config.head_dim, query_stride, floats);
+    multiply_keys(editor.config, {rows.data, rows.stride, count}, factor, tile, products, room);
+  }
+};
+
+RebuiltWeights::RebuiltWeights(const AttentionConfig& config, const AttentionInput& input, const KeptRows& rows,
+                               Stage stage)
+    : RebuiltWeights(config, input, rows, stage, all_heads(config)) {}
+
+RebuiltWeights::RebuiltWeights(const AttentionConfig& config, const AttentionInput& input, const KeptRows& rows,
+                               Stage stage, std::span<const size_t> heads)
+    : config_(config), input_(input), rows_(rows), stage_(stage) {
+  config.check();
+  for (size_t head : heads) {
+    if (head >= config.num_heads || (!heads_.empty() && head <= heads_.back().head)) {
+      base::refuse("weights", fmt::format("heads below {} that rise", config.num_heads), fmt::format("{}", head));
+    }
+    const bool same = !heads_.empty() && config.kv_head_of(heads_.back().head) == config.kv_head_of(head);
+    if (!same) ++kv_places_;
+    heads_.push_back({head, kv_places_ - 1});
+  }
+  check_size("query", {input.batch, input.query_len, heads_.size(), config.head_dim}, input.query.size());
+  check_size("key", {input.batch, input.key_len, kv_places_, config.head_dim}, input.key.size());
+  if (stage == Stage::weights) {
+    const tensor::Shape shape{input.batch, heads_.size(), input.query_len};
+    check_size("row_reference", shape, rows.row_reference.size());
+    check_size("row_sum", shape, rows.row_sum.size());
+  }
+  list_sequences(config, {input.batch, input.query_len, input.key_len}, input.sequences, sequences_);
   input_.sequences = sequences_;
 }
 
 void RebuiltWeights::read(const capture::WeightArea& area, std::span<float> weights) const {
-  std::ranges::fill(weights, 0.0f);
+  const bool hidden_is_zero = stage_ == Stage::weights || stage_ == Stage::raw_scores;
+  std::ranges::fill(weights, hidden_is_zero ? 0.0f : kNothingSeen.reference);
+  const ScoreEditor editor{config_, input_, ScoreRecipe(config_)};
+  const Head& head = heads_[area.head];
   for (const Sequence& one : sequences_) {
     if (one.batch != area.batch) continue;
     const KeyRange queries = meeting(area.first_query, area.queries, one.query_begin, one.query_len);
     const KeyRange keys = meeting(area.first_key, area.keys, one.key_begin, one.key_len);
-    for (size_t first = keys.begin; first < keys.end; first += kKeyTile) {
+    for (size_t first = keys.begin; first < keys.end && queries.begin < queries.end; first += kKeyTile) {
       const size_t count = std::min(kKeyTile, keys.end - first);
-      rebuild(one, area, {area.batch, area.head, queries.begin, queries.end - queries.begin, first, count}, weights);
+      const size_t key_row = (area.batch * input_.key_len + first) * kv_places_ + head.kv_place;
+      const size_t query_row = (area.batch * input_.query_len + queries.begin) * heads_.size() + area.head;
+      Block block{area,
+                  one,
+                  editor,
+                  head.head,
+                  first - one.key_begin,
+                  queries,
+                  query_row * config_.head_dim,
+                  heads_.size() * config_.head_dim,
+                  count,
+                  key_room(count),
+                  std::vector<float>(key_room(count) * packed_key_width(config_)),
+                  {}};
+      FloatRoom floats;
+      const FloatRows rows =
+          input_.key.rows(key_row * config_.head_dim, count, config_.head_dim, kv_places_ * config_.head_dim, floats);
+      pack_keys(config_, rows.data, rows.stride, count, block.panels.data());
+      block.tile = tile_at(config_, 0, count, {block.panels.data(), nullptr});
+      rebuild(block, weights.subspan(first - area.first_key));
     }
   }
 }
 
-// A part of the area that lies in one sequence, at most kKeyTile keys wide.
-void RebuiltWeights::rebuild(const Sequence& sequence, const capture::WeightArea& area, const capture::WeightArea& part,
-                             std::span<float> weights) const {
-  const ScoreEditor editor{config_, input_, ScoreRecipe(config_)};
-  const ScoreIndex index{config_.num_heads, input_.query_len, input_.key_len};
-  const size_t head_dim = config_.head_dim, kv_head = config_.kv_head_of(part.head);
-  const size_t key_row = (part.batch * input_.key_len + part.first_key) * config_.num_kv_heads + kv_head;
-  std::vector<float> panels(key_room(part.keys) * packed_key_width(config_)), scores(key_room(part.keys));
-  FloatRoom room;
-  const FloatRows keys =
-      input_.key.rows(key_row * head_dim, part.keys, head_dim, config_.num_kv_heads * head_dim, room);
-  pack_keys(config_, keys.data, keys.stride, part.keys, panels.data());
-  const kernels::KeyTile tile = tile_at(config_, 0, part.keys, {panels.data(), nullptr});
-  const size_t first = part.first_key - sequence.key_begin;
-  for (size_t i = part.first_query; i < part.first_query + part.queries; ++i) {
-    const size_t query_row = (part.batch * input_.query_len + i) * config_.num_heads + part.head;
-    const FloatRows query = input_.query.rows(query_row * head_dim, 1, head_dim, head_dim, room);
-    multiply_keys(config_, {query.data, query.stride, 1}, editor.recipe.query_factor, tile, scores, scores.size());
-    const std::span<float> row = std::span(scores).first(part.keys);
-    editor.edit(sequence, part.head, i - sequence.query_begin, first, row);
-    const auto [begin, end] = visible_keys(config_, sequence, i - sequence.query_begin);
-    for (size_t j = 0; j < part.keys; ++j) {
-      if (first + j < begin || first + j >= end) row[j] = kNothingSeen.reference;
+// Writes the block to values, the area from the block's first key on.
+void RebuiltWeights::rebuild(const Block& block, std::span<float> values) const {
+  std::vector<float> products(kQueriesTogether * block.room), natural;
+  if (stage_ == Stage::scores) natural.resize(products.size());
+  const float factor = stage_ == Stage::raw_scores ? 1.0f : block.editor.recipe.query_factor;
+  for (size_t first = block.queries.begin; first < block.queries.end; first += kQueriesTogether) {
+    const size_t count = std::min(kQueriesTogether, block.queries.end - first);
+    block.multiply(first, count, factor, products);
+    if (stage_ == Stage::scores) block.multiply(first, count, 1.0f, natural);
+    for (size_t i = 0; i < count; ++i) {
+      const std::span<float> row = std::span(products).subspan(i * block.room, block.keys);
+      if (stage_ != Stage::raw_scores) finish_row(block, first + i, row);
+      if (stage_ == Stage::scores) {
+        const std::span<float> shown = std::span(natural).subspan(i * block.room, block.keys);
+        block.editor.natural(block.sequence, block.head, first + i - block.sequence.query_begin,
+                             block.first_in_sequence, shown);
+        for (size_t j = 0; j < row.size(); ++j) {
+          if (row[j] != kNothingSeen.reference) row[j] = shown[j];
+        }
+      }
+      const size_t place = (first + i - block.area.first_query) * block.area.keys;
+      std::ranges::copy(row, values.subspan(place, block.keys).begin());
     }
-    const size_t at = index.row(part.batch, part.head, i);
-    finish_weights(row, {row_reference_[at], row_sum_[at]});
-    const size_t place = (i - area.first_query) * area.keys + part.first_key - area.first_key;
-    std::ranges::copy(row, weights.begin() + static_cast<std::ptrdiff_t>(place));
   }
+}
+
+// Products become kernel scores, or weights where those are rebuilt.
+void RebuiltWeights::finish_row(const Block& block, size_t query, std::span<float> row) const {
+  const size_t in_sequence = query - block.sequence.query_begin, first = block.first_in_sequence;
+  block.editor.edit(block.sequence, block.head, in_sequence, first, row);
+  const KeyRange seen = visible_keys(config_, block.sequence, in_sequence);
+  for (size_t j = 0; j < row.size(); ++j) {
+    if (first + j < seen.begin || first + j >= seen.end) row[j] = kNothingSeen.reference;
+  }
+  if (stage_ != Stage::weights) return;
+  const size_t at = (block.area.batch * heads_.size() + block.area.head) * input_.query_len + query;
+  finish_weights(row, {rows_.row_reference[at], rows_.row_sum[at]});
 }
 
 }  // namespace clearhead::attention

@@ -8,8 +8,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 #include "clearhead/base/error.h"
+#include "clearhead/base/interrupt.h"
 
 namespace clearhead::base {
 namespace {
@@ -52,6 +54,33 @@ OutputFile::~OutputFile() {
 void OutputFile::write(std::span<const std::byte> bytes) {
   for (size_t at = 0; at < bytes.size();) {
     const ssize_t written = ::write(descriptor_, bytes.data() + at, bytes.size() - at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_with_errno("room to write the file");
+    at += static_cast<size_t>(written);
+  }
+}
+
+void OutputFile::resize(size_t bytes) {
+  if (bytes > static_cast<size_t>(std::numeric_limits<off_t>::max())) {
+    errno = EFBIG;
+    fail_with_errno("room to write the file");
+  }
+  if (bytes == 0) return;
+  // Where the system cannot reserve, it writes zeros: a full disk is met now, not at the end.
+  int problem = EINTR;
+  while (problem == EINTR) {
+    problem = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
+    check_interrupt();
+  }
+  if (problem == 0) return;
+  errno = problem;
+  fail_with_errno("room to write the file");
+}
+
+void OutputFile::write_at(size_t place, std::span<const std::byte> bytes) {
+  for (size_t at = 0; at < bytes.size();) {
+    const auto to = static_cast<off_t>(place + at);
+    const ssize_t written = ::pwrite(descriptor_, bytes.data() + at, bytes.size() - at, to);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail_with_errno("room to write the file");
     at += static_cast<size_t>(written);

@@ -22,6 +22,10 @@ class OutputFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+  // Gives the file its size before it is written in any order; what is not written is 0. Reserves the room on disk.
+  void resize(size_t bytes);
+  // Writes at a place; several threads may do so at once.
+  void write_at(size_t place, std::span<const std::byte> bytes);
   void commit();
 
  private:

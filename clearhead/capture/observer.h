@@ -2,6 +2,7 @@
 #pragma once
 
 #include "clearhead/capture/stage.h"
+#include "clearhead/capture/weight_source.h"
 #include "clearhead/tensor/tensor.h"
 
 namespace clearhead::capture {
@@ -17,6 +18,10 @@ class Observer {
 
   // Shows the stage. values is valid during the call only; its shape is the stage's.
   virtual void observe(Stage stage, size_t layer, const tensor::TensorView& values) = 0;
+
+  // Shows a stage of [batch, heads, query, key] that nobody has stored: source rebuilds what is looked at and is valid
+  // during the call only. Whoever does not say otherwise sees all of it by observe.
+  virtual void observe_source(Stage stage, size_t layer, const WeightSource& source);
 };
 
 }  // namespace clearhead::capture

@@ -27,19 +27,6 @@ void check_indices(std::string_view what, const std::vector<size_t>& indices, si
   }
 }
 
-TraceInfo complete(const Selection& selection, TraceInfo trace_info, size_t num_kv_heads) {
-  trace_info.num_kv_heads = num_kv_heads;
-  if (num_kv_heads == 0 || trace_info.num_heads % num_kv_heads != 0) {
-    base::refuse("recorder", "num_kv_heads that divides num_heads",
-                 fmt::format("{} and {}", num_kv_heads, trace_info.num_heads));
-  }
-  trace_info.layers = selection.layers ? *selection.layers : all_below(trace_info.num_layers);
-  trace_info.heads = selection.heads ? *selection.heads : all_below(trace_info.num_heads);
-  check_indices("layers", trace_info.layers, trace_info.num_layers);
-  check_indices("heads", trace_info.heads, trace_info.num_heads);
-  return trace_info;
-}
-
 // Copies what kept names along one axis. Shapes: values [outer, axis, inner]; result [outer, kept, inner].
 tensor::Tensor cut(const tensor::TensorView& values, size_t axis, const std::vector<size_t>& kept) {
   std::vector<size_t> sizes(values.shape().sizes().begin(), values.shape().sizes().end());
@@ -62,20 +49,36 @@ tensor::Tensor cut(const tensor::TensorView& values, size_t axis, const std::vec
 
 }  // namespace
 
+TraceInfo complete_info(const Selection& selection, TraceInfo trace_info, size_t num_kv_heads) {
+  trace_info.num_kv_heads = num_kv_heads;
+  if (num_kv_heads == 0 || trace_info.num_heads % num_kv_heads != 0) {
+    base::refuse("recorder", "num_kv_heads that divides num_heads",
+                 fmt::format("{} and {}", num_kv_heads, trace_info.num_heads));
+  }
+  trace_info.layers = selection.layers ? *selection.layers : all_below(trace_info.num_layers);
+  trace_info.heads = selection.heads ? *selection.heads : all_below(trace_info.num_heads);
+  check_indices("layers", trace_info.layers, trace_info.num_layers);
+  check_indices("heads", trace_info.heads, trace_info.num_heads);
+  return trace_info;
+}
+
+tensor::Tensor cut_heads(Stage stage, const tensor::TensorView& values, const TraceInfo& trace_info) {
+  const size_t axis = *info(stage).head_axis;
+  return cut(values, axis, axes(stage)[axis] == "kv_heads" ? trace_info.kv_heads() : trace_info.heads);
+}
+
 Recorder::Recorder(Selection selection, TraceInfo trace_info, size_t num_kv_heads)
-    : selection_(std::move(selection)), trace_(complete(selection_, std::move(trace_info), num_kv_heads)) {}
+    : selection_(std::move(selection)), trace_(complete_info(selection_, std::move(trace_info), num_kv_heads)) {}
 
 bool Recorder::wants(Stage stage, size_t layer) const { return selection_.includes(stage, layer); }
 
 void Recorder::observe(Stage stage, size_t layer, const tensor::TensorView& values) {
   if (!wants(stage, layer)) return;
-  const auto axis = info(stage).head_axis;
-  if (!axis) {
-    trace_.add(stage, layer, tensor::clone(values));
-    return;
-  }
-  const bool of_kv_heads = axes(stage)[*axis] == "kv_heads";
-  trace_.add(stage, layer, cut(values, *axis, of_kv_heads ? trace_.info().kv_heads() : trace_.info().heads));
+  trace_.add(stage, layer, info(stage).head_axis ? cut_heads(stage, values, trace_.info()) : tensor::clone(values));
+}
+
+void Recorder::observe_source(Stage stage, size_t layer, const WeightSource& source) {
+  if (wants(stage, layer)) trace_.add(stage, layer, source.all(trace_.info().heads));
 }
 
 Trace Recorder::take() && { return std::move(trace_); }

@@ -17,6 +17,7 @@ class Recorder : public Observer {
 
   bool wants(Stage stage, size_t layer) const override;
   void observe(Stage stage, size_t layer, const tensor::TensorView& values) override;
+  void observe_source(Stage stage, size_t layer, const WeightSource& source) override;
 
   // The finished trace; the recorder is empty afterwards.
   Trace take() &&;
@@ -25,5 +26,11 @@ class Recorder : public Observer {
   Selection selection_;
   Trace trace_;
 };
+
+// trace_info completed as a recorder does. Throws: as Recorder.
+TraceInfo complete_info(const Selection& selection, TraceInfo trace_info, size_t num_kv_heads);
+
+// The recorded heads of a stage that counts heads. Shapes: values with all heads of the model.
+tensor::Tensor cut_heads(Stage stage, const tensor::TensorView& values, const TraceInfo& trace_info);
 
 }  // namespace clearhead::capture

@@ -104,6 +104,8 @@ std::span<const StageInfo> stages() { return kStages; }
 
 const StageInfo& info(Stage stage) { return kStages[static_cast<size_t>(stage)]; }
 
+bool is_square(Stage stage) { return info(stage).shape == "[batch, heads, query, key]"; }
+
 std::optional<Stage> stage_named(std::string_view name) {
   const auto found = std::ranges::find(kStages, name, &StageInfo::name);
   if (found == kStages.end()) return std::nullopt;

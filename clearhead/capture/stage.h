@@ -61,6 +61,9 @@ const StageInfo& info(Stage stage);
 // The words of the stage's shape: "batch", "seq", "kv_heads", "head_dim".
 std::vector<std::string_view> axes(Stage stage);
 
+// Whether the stage is [batch, heads, query, key]: it grows with the square of the length and can be rebuilt.
+bool is_square(Stage stage);
+
 // Nothing for an unknown name.
 std::optional<Stage> stage_named(std::string_view name);
 

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 
 #include "clearhead/base/error.h"
 #include "clearhead/base/utf8.h"
 #include "clearhead/base/version.h"
 #include "clearhead/capture/trace_json.h"
+#include "clearhead/capture/trace_writer.h"
 #include "clearhead/format/safetensors.h"
 
 namespace clearhead::capture {
@@ -97,28 +99,52 @@ Trace::Trace(TraceInfo trace_info) : info_(std::move(trace_info)) {
   if (info_.num_kv_heads == 0) info_.num_kv_heads = info_.num_heads;
 }
 
-bool Trace::has(Stage stage, size_t layer) const { return tensors_.contains(key_of(stage, layer)); }
+bool Trace::has(Stage stage, size_t layer) const { return entries_.contains(key_of(stage, layer)); }
 
-const tensor::Tensor& Trace::tensor(Stage stage, size_t layer) const {
-  const auto found = tensors_.find(key_of(stage, layer));
-  if (found == tensors_.end()) {
+tensor::TensorView Trace::tensor(Stage stage, size_t layer) const {
+  const auto found = entries_.find(key_of(stage, layer));
+  if (found == entries_.end()) {
     base::fail("trace", fmt::format("{} to be recorded", tensor_name(stage, layer)), "a trace without it",
                fmt::format("name the stage {} when recording", capture::info(stage).name));
   }
-  return found->second;
+  return found->second.values;
 }
 
 void Trace::add(Stage stage, size_t layer, tensor::Tensor values) {
   if (values.dtype() != tensor::DType::f32) {
     base::fail("trace", fmt::format("F32 for {}", tensor_name(stage, layer)), tensor::name_of(values.dtype()));
   }
-  tensors_.insert_or_assign(key_of(stage, layer), std::move(values));
+  const tensor::TensorView view = values;
+  keep(key_of(stage, layer), {std::move(values), view});
+}
+
+void Trace::keep(const Key& key, Entry entry) {
+  sources_.erase(key);
+  const bool square = is_square(key.second) && entry.values.shape().rank() == 4;
+  if (square) sources_.emplace(key, std::make_unique<StoredWeights>(entry.values));
+  entries_.insert_or_assign(key, std::move(entry));
 }
 
 size_t Trace::bytes() const {
   size_t sum = 0;
-  for (const auto& [key, values] : tensors_) sum += values.bytes().size();
+  for (const auto& [key, entry] : entries_) sum += entry.values.bytes().size();
   return sum;
+}
+
+bool Trace::shows(Stage stage, size_t layer) const { return sources_.contains(key_of(stage, layer)); }
+
+const WeightSource& Trace::source(Stage stage, size_t layer) const {
+  const auto found = sources_.find(key_of(stage, layer));
+  if (found == sources_.end()) {
+    base::fail("trace", fmt::format("{} to be recorded or rebuilt", tensor_name(stage, layer)), "a trace without it",
+               fmt::format("name the stage {} when recording", capture::info(stage).name));
+  }
+  return *found->second;
+}
+
+void Trace::attach(Stage stage, size_t layer, std::unique_ptr<const WeightSource> source) {
+  entries_.erase(key_of(stage, layer));
+  sources_.insert_or_assign(key_of(stage, layer), std::move(source));
 }
 
 std::string Trace::tensor_name(Stage stage, size_t layer) {
@@ -139,7 +165,8 @@ void Trace::check_tensors(std::string_view where) const {
                                               {"key", seq},
                                               {"heads", info_.heads.size()},
                                               {"kv_heads", info_.kv_heads().size()}};
-  for (const auto& [key, values] : tensors_) {
+  for (const auto& [key, entry] : entries_) {
+    const tensor::TensorView& values = entry.values;
     const auto [layer, stage] = key;
     const std::string name = tensor_name(stage, layer);
     if (capture::info(stage).place == Place::in_layer && !std::ranges::binary_search(info_.layers, layer)) {
@@ -163,9 +190,27 @@ void Trace::check_tensors(std::string_view where) const {
 
 void Trace::write(const std::filesystem::path& path) const {
   check("trace");
-  std::vector<format::NamedTensor> named;
-  for (const auto& [key, values] : tensors_) named.push_back({tensor_name(key.second, key.first), values.view()});
-  format::write_safetensors(path, named, metadata_of(info_));
+  std::map<Key, tensor::Shape> shapes;
+  for (const auto& [key, entry] : entries_) shapes.emplace(key, entry.values.shape());
+  for (const auto& [key, source] : sources_) {
+    shapes.emplace(key, tensor::Shape{source->batch(), source->num_heads(), source->query_len(), source->key_len()});
+  }
+  std::vector<format::PlannedTensor> planned;
+  for (const auto& [key, shape] : shapes) {
+    planned.push_back({tensor_name(key.second, key.first), tensor::DType::f32, shape});
+  }
+  format::SafetensorsOutput output(path, planned, metadata_of(info_));
+  size_t index = 0;
+  for (const auto& [key, shape] : shapes) {
+    const auto entry = entries_.find(key);
+    if (entry != entries_.end()) {
+      output.write(index, 0, entry->second.values.bytes());
+    } else {
+      write_source(*sources_.at(key), {}, output, index);
+    }
+    ++index;
+  }
+  output.commit();
 }
 
 Trace Trace::read(const std::filesystem::path& path) {
@@ -176,11 +221,12 @@ Trace Trace::read(std::vector<std::byte> bytes, const std::string& where) {
   return from_file(format::SafetensorsFile::read(std::move(bytes), where), where);
 }
 
-Trace Trace::from_file(const format::SafetensorsFile& file, std::string_view where) {
+Trace Trace::from_file(format::SafetensorsFile file, std::string_view where) {
   Trace trace;
-  trace.info_ = info_from_metadata(file.metadata(), where);
+  trace.file_ = std::make_shared<const format::SafetensorsFile>(std::move(file));
+  trace.info_ = info_from_metadata(trace.file_->metadata(), where);
   check_info(where, trace.info_);
-  for (const format::TensorEntry& entry : file.entries()) {
+  for (const format::TensorEntry& entry : trace.file_->entries()) {
     const auto key = parse_tensor_name(entry.name);
     if (!key) {
       base::fail(where, "tensors named like \"embedding\" or \"layers.0.weights\", after the stage table",
@@ -189,7 +235,13 @@ Trace Trace::from_file(const format::SafetensorsFile& file, std::string_view whe
     if (entry.dtype != tensor::DType::f32) {
       base::fail(where, fmt::format("F32 for {}", base::quoted(entry.name)), base::quoted(entry.dtype_name));
     }
-    trace.tensors_.emplace(*key, tensor::clone(file.view(entry.name)));
+    const tensor::TensorView stored = trace.file_->view(entry.name);
+    const bool aligned = reinterpret_cast<uintptr_t>(stored.bytes().data()) % alignof(float) == 0;
+    if (aligned) {
+      trace.keep(*key, {{}, stored});
+    } else {
+      trace.add(key->second, key->first, tensor::clone(stored));
+    }
   }
   trace.check_tensors(where);
   return trace;

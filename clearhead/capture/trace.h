@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "clearhead/capture/selection.h"
 #include "clearhead/capture/stage.h"
+#include "clearhead/capture/weight_source.h"
 #include "clearhead/tensor/tensor.h"
 
 namespace clearhead::format {
@@ -52,7 +54,8 @@ struct TraceInfo {
   bool operator==(const TraceInfo&) const = default;
 };
 
-// What was seen of one run: tensors by stage and layer. Complete once made; views read it and never see the model.
+// What was seen of one run: tensors by stage and layer, in memory or in a mapped file, and stages that are rebuilt when
+// somebody looks. Complete once made; views read it and never see the model.
 class Trace {
  public:
   Trace() = default;
@@ -62,11 +65,19 @@ class Trace {
   const TraceInfo& info() const { return info_; }
 
   bool has(Stage stage, size_t layer = 0) const;
+  // Valid as long as the trace lives and nothing takes its place.
   // Throws: Error naming the stage if it was not recorded.
-  const tensor::Tensor& tensor(Stage stage, size_t layer = 0) const;
+  tensor::TensorView tensor(Stage stage, size_t layer = 0) const;
   // Keeps values, in the place of older ones. Throws: Error unless they are F32.
   void add(Stage stage, size_t layer, tensor::Tensor values);
   size_t bytes() const;  // of all tensors
+
+  // Whether source gives a stage of [batch, heads, query, key]: it was recorded, or can be rebuilt.
+  bool shows(Stage stage, size_t layer) const;
+  // Throws: Error naming the stage if nobody can show it, or if it is none of [batch, heads, query, key].
+  const WeightSource& source(Stage stage, size_t layer) const;
+  // Lets a stage be seen that was not recorded. The source may read tensors of this trace, which stay where they are.
+  void attach(Stage stage, size_t layer, std::unique_ptr<const WeightSource> source);
 
   // Names as in the file: "embedding", "layers.3.weights". layer counts inside the layers only.
   static std::string tensor_name(Stage stage, size_t layer);
@@ -76,19 +87,30 @@ class Trace {
   // stage with these tokens and heads.
   void check(std::string_view where) const;
 
-  // A safetensors file; appears whole or not at all. Throws: Error, also if the trace does not pass check.
+  // A safetensors file, with the stages that are rebuilt; appears whole or not at all.
+  // Throws: Error, also if the trace does not pass check.
   void write(const std::filesystem::path& path) const;
-  // Everything in the file is checked: names, shapes against the metadata, token list. Throws: Error.
+  // The file stays mapped as long as the trace lives. Everything in it is checked: names, shapes against the metadata,
+  // token list. Throws: Error.
   static Trace read(const std::filesystem::path& path);
   // The same for bytes that came from elsewhere; where names them in errors.
   static Trace read(std::vector<std::byte> bytes, const std::string& where);
 
  private:
-  static Trace from_file(const format::SafetensorsFile& file, std::string_view where);
+  using Key = std::pair<size_t, Stage>;
+  struct Entry {
+    tensor::Tensor owned;  // empty if the values stand in the file
+    tensor::TensorView values;
+  };
+
+  static Trace from_file(format::SafetensorsFile file, std::string_view where);
   void check_tensors(std::string_view where) const;
+  void keep(const Key& key, Entry entry);
 
   TraceInfo info_;
-  std::map<std::pair<size_t, Stage>, tensor::Tensor> tensors_;
+  std::shared_ptr<const format::SafetensorsFile> file_;  // that entries stand in, or nullptr
+  std::map<Key, Entry> entries_;
+  std::map<Key, std::unique_ptr<const WeightSource>> sources_;  // of all stages of [batch, heads, query, key]
 };
 
 }  // namespace clearhead::capture

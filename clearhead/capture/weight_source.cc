@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
 #include "clearhead/base/error.h"
+#include "clearhead/base/parallel.h"
 #include "clearhead/tensor/shape.h"
 
 namespace clearhead::capture {
@@ -36,6 +38,26 @@ void WeightSource::tile(const WeightArea& area, std::span<float> weights) const 
   check(area);
   check_size({area.queries, area.keys}, weights.size());
   read(area, weights);
+}
+
+tensor::Tensor WeightSource::all() const {
+  std::vector<size_t> heads(num_heads());
+  std::iota(heads.begin(), heads.end(), size_t{0});
+  return all(heads);
+}
+
+tensor::Tensor WeightSource::all(std::span<const size_t> heads) const {
+  constexpr size_t kQueries = 64;  // of a unit of work
+  for (size_t head : heads) check_inside("a head", head, 1, num_heads());
+  const size_t queries = query_len(), keys = key_len(), blocks = (queries + kQueries - 1) / kQueries;
+  tensor::Tensor values(tensor::Shape{batch(), heads.size(), queries, keys});
+  const std::span<float> into = values.as<float>();
+  base::parallel_for(batch() * heads.size() * blocks, [&](size_t unit) {
+    const size_t row = unit / blocks, first = unit % blocks * kQueries, count = std::min(kQueries, queries - first);
+    read({row / heads.size(), heads[row % heads.size()], first, count, 0, keys},
+         into.subspan((row * queries + first) * keys, count * keys));
+  });
+  return values;
 }
 
 void WeightSource::row(size_t batch, size_t head, size_t query, std::span<float> weights) const {
@@ -73,6 +95,22 @@ void WeightSource::pooled(const WeightArea& area, size_t rows, size_t columns, P
       const double count = pool == Pool::mean ? static_cast<double>((end - begin) * keys) : 1.0;
       cells[i * columns + j] = static_cast<float>(sums[j] / count);
     }
+  }
+}
+
+StoredWeights::StoredWeights(const tensor::TensorView& values) {
+  if (values.shape().rank() != shape_.size()) {
+    base::fail("weights", "values of shape [batch, heads, query, key]", values.shape().text());
+  }
+  std::ranges::copy(values.shape().sizes(), shape_.begin());
+  values_ = values.as<float>();
+}
+
+void StoredWeights::read(const WeightArea& area, std::span<float> weights) const {
+  const size_t head_row = (area.batch * shape_[1] + area.head) * shape_[2];
+  for (size_t i = 0; i < area.queries; ++i) {
+    const size_t first = (head_row + area.first_query + i) * shape_[3] + area.first_key;
+    std::ranges::copy(values_.subspan(first, area.keys), weights.subspan(i * area.keys, area.keys).begin());
   }
 }
 

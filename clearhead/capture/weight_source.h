@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
+
+#include "clearhead/tensor/tensor.h"
 
 namespace clearhead::capture {
 
@@ -16,7 +19,7 @@ struct WeightArea {
 // How the weights of a cell become one number.
 enum class Pool { max, mean };
 
-// Weights that need not exist until somebody looks.
+// Weights, or another stage of [batch, heads, query, key], that need not exist until somebody looks.
 class WeightSource {
  public:
   virtual ~WeightSource() = default;
@@ -29,6 +32,10 @@ class WeightSource {
   // The weights of an area. Shapes: weights [queries, keys].
   // Throws: Error (usage) if the area is not inside, or weights has another size.
   void tile(const WeightArea& area, std::span<float> weights) const;
+
+  // Everything, [batch, heads, query, key], rebuilt on all threads; with a list, these heads only.
+  tensor::Tensor all() const;
+  tensor::Tensor all(std::span<const size_t> heads) const;
 
   // What one query gives to every key. Shapes: weights [key_len].
   void row(size_t batch, size_t head, size_t query, std::span<float> weights) const;
@@ -44,6 +51,24 @@ class WeightSource {
  private:
   virtual void read(const WeightArea& area, std::span<float> weights) const = 0;
   void check(const WeightArea& area) const;
+};
+
+// Values that exist already.
+class StoredWeights : public WeightSource {
+ public:
+  // values [batch, heads, query, key], F32, must outlive the source. Throws: Error for another type or rank.
+  explicit StoredWeights(const tensor::TensorView& values);
+
+  size_t batch() const override { return shape_[0]; }
+  size_t num_heads() const override { return shape_[1]; }
+  size_t query_len() const override { return shape_[2]; }
+  size_t key_len() const override { return shape_[3]; }
+
+ private:
+  void read(const WeightArea& area, std::span<float> weights) const override;
+
+  std::array<size_t, 4> shape_;
+  std::span<const float> values_;
 };
 
 }  // namespace clearhead::capture

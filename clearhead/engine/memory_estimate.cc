@@ -70,19 +70,23 @@ size_t recorded_bytes(const model::Transformer& transformer, size_t seq_len, con
 size_t passing_bytes(const model::Transformer& transformer, size_t seq_len, const capture::Selection& selection) {
   const model::ModelConfig& config = transformer.config();
   const HeadCounts all{config.attention.num_heads, config.attention.num_kv_heads};
+  const bool pre = config.norm_placement == model::NormPlacement::pre;
+  // Names of the workspace's rooms by a stage of their size: hidden, middle, normed, wide, and those of attention. Keys
+  // and values stand there once more, packed.
   std::vector<Stage> held = {Stage::embedding,
-                             Stage::attention_input,
+                             Stage::attention_block_output,
+                             Stage::feed_forward_hidden,
                              Stage::query,
                              Stage::key,
+                             Stage::key,
+                             Stage::value,
                              Stage::value,
                              Stage::head_output,
-                             Stage::attention_output,
-                             Stage::attention_block_output,
-                             Stage::feed_forward_input,
-                             Stage::feed_forward_hidden,
-                             Stage::feed_forward_output};
+                             Stage::row_sum,
+                             Stage::row_reference};
+  if (pre) held.push_back(Stage::attention_input);
   for (Stage stage :
-       {Stage::raw_scores, Stage::scores, Stage::kernel_scores, Stage::weights, Stage::head_contribution}) {
+       {Stage::token_embedding, Stage::token_type_embedding, Stage::position_embedding, Stage::head_contribution}) {
     if (std::ranges::find(selection.stages, stage) != selection.stages.end()) held.push_back(stage);
   }
   size_t bytes = 0;
@@ -94,9 +98,11 @@ size_t passing_bytes(const model::Transformer& transformer, size_t seq_len, cons
 
 }  // namespace
 
-size_t estimate_run_bytes(const model::Transformer& transformer, size_t seq_len, const capture::Selection& selection) {
-  return sum(transformer.resident_bytes(),
-             sum(recorded_bytes(transformer, seq_len, selection), passing_bytes(transformer, seq_len, selection)));
+size_t RunBytes::total() const { return sum(parameters, sum(recorded, passing)); }
+
+RunBytes estimate_run(const model::Transformer& transformer, size_t seq_len, const capture::Selection& selection) {
+  return {transformer.resident_bytes(), recorded_bytes(transformer, seq_len, selection),
+          passing_bytes(transformer, seq_len, selection)};
 }
 
 std::optional<size_t> free_memory() {

@@ -4,13 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <utility>
 
 #include "clearhead/base/error.h"
 #include "clearhead/base/utf8.h"
 #include "clearhead/capture/recorder.h"
+#include "clearhead/capture/trace_writer.h"
 #include "clearhead/engine/memory_estimate.h"
+#include "clearhead/engine/rebuilt.h"
 #include "clearhead/format/checkpoint.h"
 #include "clearhead/format/known_models.h"
 #include "clearhead/model/families/family.h"
@@ -51,7 +56,7 @@ void cut_tokens(std::vector<text::Token>& tokens, size_t limit) {
 // Hands everything on to a recorder, if there is one, and says after each layer how far the run is.
 class Reporter : public capture::Observer {
  public:
-  Reporter(capture::Recorder* recorder, const RunOptions& options, size_t num_layers)
+  Reporter(capture::Observer* recorder, const RunOptions& options, size_t num_layers)
       : recorder_(recorder), options_(options), num_layers_(num_layers) {}
 
   bool wants(capture::Stage stage, size_t layer) const override {
@@ -61,11 +66,14 @@ class Reporter : public capture::Observer {
     if (recorder_ != nullptr) recorder_->observe(stage, layer, values);
     if (reports(stage)) options_.progress(layer + 1, num_layers_);
   }
+  void observe_source(capture::Stage stage, size_t layer, const capture::WeightSource& source) override {
+    recorder_->observe_source(stage, layer, source);
+  }
 
  private:
   bool reports(capture::Stage stage) const { return options_.progress && stage == capture::Stage::layer_output; }
 
-  capture::Recorder* recorder_;
+  capture::Observer* recorder_;
   const RunOptions& options_;
   size_t num_layers_;
 };
@@ -75,6 +83,16 @@ std::vector<int64_t> ids_of(const TokenizedText& tokenized) {
   for (const capture::TraceToken& token : tokenized.tokens) ids.push_back(token.id);
   return ids;
 }
+
+// Goes away with all that is in it; files that are mapped stay readable.
+struct RemovedFolder {
+  std::filesystem::path path;
+
+  ~RemovedFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
 
 }  // namespace
 
@@ -87,16 +105,52 @@ struct Session::Parts {
     return tokenizer ? tokenizer->encode(text) : text::toy_encode(text);
   }
 
-  void check_memory(size_t seq_len, const capture::Selection& selection, const RunOptions& options) const {
-    const size_t estimate = estimate_run_bytes(model.transformer, seq_len, selection);
+  size_t limit_of(const RunOptions& options) const {
     const std::optional<size_t> available = free_memory();
-    const size_t limit = options.memory_limit.value_or(available ? *available / 2 : std::numeric_limits<size_t>::max());
+    return options.memory_limit.value_or(available ? *available / 2 : std::numeric_limits<size_t>::max());
+  }
+
+  // Throws: Error with the estimate if it is over the limit.
+  void check_memory(size_t estimate, const RunOptions& options) const {
+    const size_t limit = limit_of(options);
     if (estimate <= limit) return;
     base::refuse("memory", fmt::format("a run that keeps at most {} bytes", limit),
                  estimate == kUncountable ? std::string("more than can be counted") : fmt::format("{} bytes", estimate),
                  options.memory_limit
                      ? "record fewer stages, layers or heads, or raise the limit"
                      : "record fewer stages, layers or heads, or set a limit above half of what is free");
+  }
+
+  const model::ModelConfig& config() const { return model.transformer.config(); }
+
+  // Runs and writes what is selected, all of which the model has.
+  capture::TraceWriter write_while_running(const Session& session, const TokenizedText& tokenized,
+                                           const capture::Selection& selection, const std::filesystem::path& path,
+                                           const RunOptions& options) const {
+    const std::vector<int64_t> ids = ids_of(tokenized);
+    const capture::AxisSizes sizes = {{"d_model", config().d_model},
+                                      {"d_ff", config().d_ff},
+                                      {"vocab", config().vocab_size},
+                                      {"head_dim", config().attention.head_dim},
+                                      {"value_dim", config().attention.value_dim}};
+    capture::TraceWriter writer(path, selection, session.trace_info(tokenized), config().attention.num_kv_heads, sizes);
+    Reporter reporter(&writer, options, config().num_layers);
+    model.transformer.run({ids, tokenized.type_ids}, &reporter);
+    return writer;
+  }
+
+  // The same, read back from a file without a name.
+  capture::Trace spill(const Session& session, const TokenizedText& tokenized, const capture::Selection& selection,
+                       const RunOptions& options) const {
+    std::string folder = (options.spill / "clearhead-XXXXXX").string();
+    if (::mkdtemp(folder.data()) == nullptr) {
+      base::fail(base::quoted(options.spill.string(), 400), "a folder for a record over the memory limit",
+                 std::strerror(errno));
+    }
+    const RemovedFolder removed{folder};
+    const std::filesystem::path path = removed.path / "trace.safetensors";
+    write_while_running(session, tokenized, selection, path, options).commit();
+    return capture::Trace::read(path);
   }
 };
 
@@ -155,8 +209,19 @@ TokenizedText Session::tokenize(std::string_view text, bool truncate) const {
   return result;
 }
 
-size_t Session::memory_estimate(size_t seq_len, const capture::Selection& selection) const {
-  return estimate_run_bytes(transformer(), seq_len, selection);
+capture::TraceInfo Session::trace_info(const TokenizedText& tokenized) const {
+  capture::TraceInfo info;
+  info.model = name();
+  info.text = tokenized.text;
+  info.tokens = tokenized.tokens;
+  info.attention = config().attention.json();
+  info.num_layers = config().num_layers;
+  info.num_heads = config().attention.num_heads;
+  return info;
+}
+
+size_t Session::memory_estimate(size_t seq_len, const capture::Selection& selection, bool rebuild) const {
+  return estimate_run(transformer(), seq_len, rebuild ? rebuildable(transformer(), selection) : selection).total();
 }
 
 capture::Trace Session::run(std::string_view text, const capture::Selection& selection,
@@ -164,27 +229,40 @@ capture::Trace Session::run(std::string_view text, const capture::Selection& sel
   return run(tokenize(text, options.truncate), selection, options);
 }
 
-capture::Trace Session::run(TokenizedText tokenized, const capture::Selection& selection,
+capture::Trace Session::run(const TokenizedText& tokenized, const capture::Selection& selection,
                             const RunOptions& options) const {
-  parts_->check_memory(tokenized.tokens.size(), selection, options);
-  const std::vector<int64_t> ids = ids_of(tokenized);
+  const capture::Selection kept = options.rebuild ? rebuildable(transformer(), selection) : selection;
+  const RunBytes bytes = estimate_run(transformer(), tokenized.tokens.size(), kept);
+  const bool spills = !options.spill.empty() && bytes.total() > parts_->limit_of(options);
+  parts_->check_memory(spills ? RunBytes{bytes.parameters, 0, bytes.passing}.total() : bytes.total(), options);
+  capture::Trace trace;
+  if (spills) {
+    trace = parts_->spill(*this, tokenized, with_stages_of(transformer(), kept), options);
+  } else {
+    const std::vector<int64_t> ids = ids_of(tokenized);
+    capture::Recorder recorder(kept, trace_info(tokenized), config().attention.num_kv_heads);
+    Reporter reporter(&recorder, options, config().num_layers);
+    transformer().run({ids, tokenized.type_ids}, &reporter);
+    trace = std::move(recorder).take();
+  }
+  if (options.rebuild) attach_rebuilt(transformer(), selection.stages, trace);
+  return trace;
+}
 
-  capture::TraceInfo trace_info;
-  trace_info.model = name();
-  trace_info.text = std::move(tokenized.text);
-  trace_info.tokens = std::move(tokenized.tokens);
-  trace_info.attention = config().attention.json();
-  trace_info.num_layers = config().num_layers;
-  trace_info.num_heads = config().attention.num_heads;
-  capture::Recorder recorder(selection, std::move(trace_info), config().attention.num_kv_heads);
-  Reporter reporter(&recorder, options, config().num_layers);
-  transformer().run({ids, tokenized.type_ids}, &reporter);
-  return std::move(recorder).take();
+Session::Recorded Session::record(const TokenizedText& tokenized, const capture::Selection& selection,
+                                  const std::filesystem::path& path, const RunOptions& options) const {
+  const size_t tokens = tokenized.tokens.size();
+  const RunBytes bytes = estimate_run(transformer(), tokens, selection);
+  parts_->check_memory(RunBytes{bytes.parameters, 0, bytes.passing}.total(), options);
+  capture::TraceWriter writer =
+      parts_->write_while_running(*this, tokenized, with_stages_of(transformer(), selection), path, options);
+  writer.commit();
+  return {tokens, writer.bytes(), writer.first_nan()};
 }
 
 tensor::Tensor Session::encode(std::string_view text, const RunOptions& options) const {
   const TokenizedText tokenized = tokenize(text, options.truncate);
-  parts_->check_memory(tokenized.tokens.size(), {}, options);
+  parts_->check_memory(estimate_run(transformer(), tokenized.tokens.size(), {}).total(), options);
   const std::vector<int64_t> ids = ids_of(tokenized);
   Reporter reporter(nullptr, options, config().num_layers);
   return transformer().run({ids, tokenized.type_ids}, &reporter);

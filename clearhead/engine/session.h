@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "clearhead/capture/selection.h"
@@ -18,10 +20,16 @@
 namespace clearhead::engine {
 
 struct RunOptions {
-  bool truncate = false;               // cut to the model's positions instead of refusing
-  std::optional<size_t> memory_limit;  // bytes; absent: half of what is free
+  bool truncate = false;                    // cut to the model's positions instead of refusing
+  std::optional<size_t> memory_limit = {};  // bytes; absent: half of what is free
+  // Stages of [batch, heads, query, key] are not kept: the trace keeps what they are made of, which grows with the
+  // length and not with its square, and rebuilds what is looked at (Trace::source), bit for bit.
+  bool rebuild = false;
+  // A folder for a record that would pass the memory limit: it goes to a mapped trace file there that has no name any
+  // more. Empty: such a run is refused.
+  std::filesystem::path spill = {};
   // Called after each layer, on the thread that runs.
-  std::function<void(size_t layers_done, size_t num_layers)> progress;
+  std::function<void(size_t layers_done, size_t num_layers)> progress = {};
 };
 
 // A text as the model reads it.
@@ -55,14 +63,26 @@ class Session {
   // than positions and truncate is off.
   TokenizedText tokenize(std::string_view text, bool truncate = false) const;
 
-  // Bytes that a run of seq_len tokens keeps with this selection (estimate_run_bytes in memory_estimate.h).
-  size_t memory_estimate(size_t seq_len, const capture::Selection& selection) const;
+  // What a trace of this text says about itself, but for what is recorded.
+  capture::TraceInfo trace_info(const TokenizedText& tokenized) const;
+
+  // Bytes that a run of seq_len tokens keeps with this selection (estimate_run in memory_estimate.h).
+  size_t memory_estimate(size_t seq_len, const capture::Selection& selection, bool rebuild = false) const;
 
   // From text to trace. Throws: Error, also with the estimate if it is over the memory limit.
   capture::Trace run(std::string_view text, const capture::Selection& selection, const RunOptions& options = {}) const;
   // The same for a text that this session has tokenized already; options.truncate has been said then.
-  capture::Trace run(TokenizedText tokenized, const capture::Selection& selection,
+  capture::Trace run(const TokenizedText& tokenized, const capture::Selection& selection,
                      const RunOptions& options = {}) const;
+
+  // Writes what is selected to a trace file while the run goes on, and keeps none of it in memory. Stages that the
+  // model does not have are left out.
+  struct Recorded {
+    size_t tokens = 0, bytes = 0;                                // of the text; of all tensors
+    std::optional<std::pair<capture::Stage, size_t>> first_nan;  // stage and layer in which a value was no number
+  };
+  Recorded record(const TokenizedText& tokenized, const capture::Selection& selection,
+                  const std::filesystem::path& path, const RunOptions& options = {}) const;
 
   // The last hidden state [1, seq, d_model], nothing recorded. Throws: as run.
   tensor::Tensor encode(std::string_view text, const RunOptions& options = {}) const;

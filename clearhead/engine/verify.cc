@@ -12,6 +12,7 @@
 #include "clearhead/base/error.h"
 #include "clearhead/base/interrupt.h"
 #include "clearhead/engine/verify_compare.h"
+#include "clearhead/engine/verify_layer_rows.h"
 #include "clearhead/engine/verify_stages.h"
 
 namespace clearhead::engine {
@@ -62,6 +63,11 @@ void check_sizes(const model::ModelConfig& config, Stage stage, const tensor::Sh
     if (size == sizes.end()) continue;
     expect_count(fmt::format("{} in {}", words[axis], capture::info(stage).name), size->second, shape[axis]);
   }
+}
+
+// Whether a stage was recorded or is rebuilt.
+bool is_there(const Trace& trace, Stage stage, size_t layer) {
+  return trace.has(stage, layer) || trace.shows(stage, layer);
 }
 
 // Calls visit(stage, layer) for all stages of all layers below num_layers, in the order of the computation.
@@ -157,11 +163,6 @@ class Recorded {
 // Whether a stage is only looked at: no other stage is computed from it.
 bool is_only_shown(Stage stage) {
   switch (stage) {
-    case Stage::raw_scores:
-    case Stage::scores:
-    case Stage::row_reference:
-    case Stage::row_sum:
-    case Stage::weights:
     case Stage::head_contribution:
     case Stage::logits: return true;
     default: return false;
@@ -178,10 +179,11 @@ VerifyReport verify(const model::Transformer& model, const Trace& trace) {
                            [&](Stage stage, size_t layer) { return recorded.find(stage, layer); }};
   VerifyReport report;
   for_each_stage(info.num_layers, [&](Stage stage, size_t layer) {
-    if (!trace.has(stage, layer)) return;
+    if (!is_there(trace, stage, layer)) return;
     base::check_interrupt();
     recorded.leave_layers_before(layer);
-    const tensor::Tensor& found = trace.tensor(stage, layer);
+    if (is_of_rows(stage)) return report.stages.push_back(check_rows(inputs, trace, stage, layer));
+    const tensor::TensorView found = trace.tensor(stage, layer);
     const auto expected = found.elements() == 0 ? std::nullopt : recompute(inputs, stage, layer);
     report.stages.push_back(expected ? compare(stage, layer, found, *expected) : skipped(stage, layer));
   });
@@ -200,14 +202,20 @@ VerifyReport verify_end_to_end(const model::Transformer& model, const Trace& tra
                            [&](Stage stage, size_t layer) { return store.find(stage, layer); }};
   VerifyReport report;
   for_each_stage(info.layers.empty() ? 0 : info.layers.back() + 1, [&](Stage stage, size_t layer) {
+    if (is_of_rows(stage)) {
+      if (stage != Stage::raw_scores) return;  // the first of them: all are checked together
+      store.leave_layers_before(layer);
+      RowsEndToEnd rows = check_rows_end_to_end(inputs, trace, layer);
+      report.stages.insert(report.stages.end(), rows.checks.begin(), rows.checks.end());
+      return store.keep(Stage::head_output, layer, std::move(rows.head_output));
+    }
     const bool wanted = trace.has(stage, layer);
     if (!wanted && is_only_shown(stage)) return;
     base::check_interrupt();
     if (capture::info(stage).place == Place::in_layer) store.leave_layers_before(layer);
     auto truth = recompute(inputs, stage, layer);
     if (truth && wanted && trace.tensor(stage, layer).elements() != 0) {
-      const Drift drift{stage, trace, store.find(Stage::kernel_scores, layer), model.config().attention.sinks};
-      report.stages.push_back(compare_drift(drift, layer, *truth));
+      report.stages.push_back(compare_drift(stage, layer, trace, *truth));
     } else if (wanted) {
       report.stages.push_back(skipped(stage, layer));
     }

@@ -72,13 +72,39 @@ Values cut_like(const tensor::Shape& found, Stage stage, const capture::TraceInf
                      : keep_heads(values, info.heads, info.num_heads, inner);
 }
 
-// One row of kernel scores, and how far the largest of them may be off.
-struct ScoreRow {
-  std::span<const double> scores;
-  double sink, drift;
-};
+}  // namespace
 
-// The row's reference or sum, as found would be right.
+bool note_difference(StageCheck& check, double found, double expected, double bound) {
+  const double apart = difference(found, expected), share = share_of(found, apart, bound);
+  check.max_abs = std::max(check.max_abs, apart);
+  if (share <= check.worst_share && !(check.at.empty() && check.tolerance == 0)) return false;
+  check.worst_share = std::max(check.worst_share, share);
+  check.tolerance = bound;
+  return true;
+}
+
+StageCheck compare(Stage stage, size_t layer, const tensor::TensorView& found, const Bounded& expected) {
+  StageCheck check{.stage = stage, .layer = layer};
+  const auto values = found.as<float>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (note_difference(check, static_cast<double>(values[i]), expected.values[i], expected.bounds[i])) {
+      check.at = index_of(i, found.shape());
+    }
+  }
+  return check;
+}
+
+double drift_share() { return kDriftShare; }
+double drift_bound(double largest) { return kDriftShare * largest + kSmallest; }
+
+StageCheck compare_drift(Stage stage, size_t layer, const capture::Trace& trace, const Bounded& truth) {
+  const tensor::TensorView found = trace.tensor(stage, layer);
+  Bounded expected(0);
+  expected.values = cut_like(found.shape(), stage, trace.info(), truth.values);
+  expected.bounds.assign(expected.values.size(), drift_bound(largest_of(truth.values)));
+  return compare(stage, layer, found, expected);
+}
+
 double settled(double found, Stage stage, const ScoreRow& scores) {
   const RowSummary row = summarise(scores.scores, scores.sink);
   if (!std::isfinite(row.reference) || !std::isfinite(row.sum)) {
@@ -91,46 +117,6 @@ double settled(double found, Stage stage, const ScoreRow& scores) {
     if (difference(found, right) < difference(found, best)) best = right;
   }
   return best;
-}
-
-}  // namespace
-
-StageCheck compare(Stage stage, size_t layer, const tensor::Tensor& found, const Bounded& expected) {
-  StageCheck check{.stage = stage, .layer = layer};
-  const auto values = found.as<float>();
-  size_t worst = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const double apart = difference(static_cast<double>(values[i]), expected.values[i]);
-    const double share = share_of(static_cast<double>(values[i]), apart, expected.bounds[i]);
-    check.max_abs = std::max(check.max_abs, apart);
-    if (share <= check.worst_share) continue;
-    check.worst_share = share;
-    worst = i;
-  }
-  check.tolerance = expected.bounds[worst];
-  check.at = index_of(worst, found.shape());
-  return check;
-}
-
-StageCheck compare_drift(const Drift& drift, size_t layer, const Bounded& truth) {
-  const capture::TraceInfo& info = drift.trace.info();
-  const tensor::Tensor& found = drift.trace.tensor(drift.stage, layer);
-  const auto values = found.as<float>();
-  Bounded expected(0);
-  expected.values = cut_like(found.shape(), drift.stage, info, truth.values);
-  if (drift.stage == Stage::row_reference || drift.stage == Stage::row_sum) {
-    const size_t seq = info.tokens.size();
-    const double off = kDriftShare * largest_of(*drift.kernel_scores);
-    for (size_t i = 0; i < expected.values.size(); ++i) {
-      const size_t head = info.heads[i / seq], row = head * seq + i % seq;
-      const ScoreRow scores{std::span(*drift.kernel_scores).subspan(row * seq, seq),
-                            HeadRows::sink_score(drift.sinks, head), off};
-      expected.values[i] = settled(static_cast<double>(values[i]), drift.stage, scores);
-    }
-  }
-  expected.bounds.assign(expected.values.size(), kDriftShare * largest_of(truth.values) + kSmallest);
-  if (drift.stage == Stage::row_reference) std::ranges::fill(expected.bounds, 0.0);
-  return compare(drift.stage, layer, found, expected);
 }
 
 }  // namespace clearhead::engine

@@ -13,18 +13,27 @@
 namespace clearhead::engine {
 
 // The recorded values of a stage beside what they should be. Shapes: found as recorded, expected the same, flat.
-StageCheck compare(capture::Stage stage, size_t layer, const tensor::Tensor& found, const Bounded& expected);
+StageCheck compare(capture::Stage stage, size_t layer, const tensor::TensorView& found, const Bounded& expected);
 
-// A stage recomputed from the token ids, for all heads of the model.
-struct Drift {
-  capture::Stage stage;
-  const capture::Trace& trace;
-  const std::vector<double>* kernel_scores;  // of the layer: [num_heads, seq, seq]; null before the layers
-  std::span<const float> sinks;              // [num_heads], or empty
+// Takes one element into a check: its difference, and what share that is of its bound. True if the share is the
+// largest so far; then its place is the caller's to say, and tolerance has been set.
+bool note_difference(StageCheck& check, double found, double expected, double bound);
+
+// What verify_end_to_end allows: a share of the largest value of a stage.
+double drift_share();
+double drift_bound(double largest);
+
+// A recorded stage beside its values recomputed from the token ids, for all heads of the model.
+StageCheck compare_drift(capture::Stage stage, size_t layer, const capture::Trace& trace, const Bounded& truth);
+
+// One row of kernel scores, and how far the largest of them may be off.
+struct ScoreRow {
+  std::span<const double> scores;
+  double sink, drift;
 };
 
-// The same for the stage's recorded heads of truth; 1e-4 of the largest value of the stage is allowed. Row references
-// and sums are compared with whichever whole number a largest score that far off could have given.
-StageCheck compare_drift(const Drift& drift, size_t layer, const Bounded& truth);
+// The row's reference or sum, as found would be right: with whichever whole number a largest score that far off could
+// have given.
+double settled(double found, capture::Stage stage, const ScoreRow& scores);
 
 }  // namespace clearhead::engine

@@ -19,10 +19,10 @@ constexpr double kWeightBound = 1e-6;  // absolute
 // 2^(t - reference), and exactly 0 for a key that may not be seen.
 double power(double score, double reference) { return score == kUnseen ? 0 : std::exp2(score - reference); }
 
-// Calls body(row) for every row [seq] of [heads, seq, seq], in parallel; a key of a row takes so many steps.
+// Calls body(row) for every row [seq], in parallel; a key of a row takes so many steps.
 template <class Body>
 void for_each_row(const HeadRows& rows, size_t steps, const Body& body) {
-  for_each_unit(rows.heads.size() * rows.seq, rows.seq * steps, body);
+  for_each_unit(rows.count(), rows.seq * steps, body);
 }
 
 }  // namespace
@@ -38,12 +38,12 @@ double HeadRows::sink_score(std::span<const float> sinks, size_t head) {
 
 namespace {
 
-// Calls body(row, j, q, k) for every row of [heads, seq, seq] and key j, with the vectors that meet there.
+// Calls body(row, j, q, k) for every row and key j, with the vectors that meet there.
 template <class Body>
 void for_each_pair(const HeadRows& rows, std::span<const double> query, std::span<const double> key, const Body& body) {
   const size_t seq = rows.seq, head_dim = rows.config.head_dim;
   for_each_row(rows, head_dim, [&](size_t row) {
-    const size_t head = row / seq, i = row % seq, kv_head = rows.kv_index(head);
+    const size_t head = rows.index_of(row), i = rows.query_of(row), kv_head = rows.kv_index(head);
     const auto q = query.subspan((i * rows.heads.size() + head) * head_dim, head_dim);
     for (size_t j = 0; j < seq; ++j) {
       body(row, j, q, key.subspan((j * rows.kv_heads.size() + kv_head) * head_dim, head_dim));
@@ -54,7 +54,7 @@ void for_each_pair(const HeadRows& rows, std::span<const double> query, std::spa
 }  // namespace
 
 Bounded raw_scores(const HeadRows& rows, std::span<const double> query, std::span<const double> key) {
-  Bounded result(rows.heads.size() * rows.seq * rows.seq);
+  Bounded result(rows.count() * rows.seq);
   for_each_pair(rows, query, key, [&](size_t row, size_t j, auto q, auto k) {
     result.values[row * rows.seq + j] = kernels::reference::dot(q, k);
     result.bounds[row * rows.seq + j] = sum_bound(q.size(), magnitude_of(q, k));
@@ -68,9 +68,9 @@ Bounded scores(const HeadRows& rows, std::span<const double> query, std::span<co
   const attention::AttentionConfig& config = rows.config;
   const attention::Sequence text{0, 0, rows.seq, 0, rows.seq, config.key_offset};
   const double scale = config.scale ? double{*config.scale} : 1 / std::sqrt(static_cast<double>(config.head_dim));
-  Bounded result(rows.heads.size() * rows.seq * rows.seq);
+  Bounded result(rows.count() * rows.seq);
   for_each_pair(rows, query, key, [&](size_t row, size_t j, auto q, auto k) {
-    const size_t at = row * rows.seq + j, i = row % rows.seq;
+    const size_t at = row * rows.seq + j, i = rows.query_of(row);
     double &value = result.values[at], &bound = result.bounds[at];
     const auto [begin, end] = attention::visible_keys(config, text, i);
     if (j < begin || j >= end) {
@@ -86,7 +86,7 @@ Bounded scores(const HeadRows& rows, std::span<const double> query, std::span<co
     }
     if (!config.alibi_slopes.empty()) {
       const auto distance = static_cast<double>(static_cast<int64_t>(j) - attention::position_of(config, text, i));
-      const double bias = unit * config.alibi_slopes[rows.heads[row / rows.seq]] * distance;
+      const double bias = unit * config.alibi_slopes[rows.heads[rows.index_of(row)]] * distance;
       value += bias;
       bound += kBiasRoundings * kRounding * (std::abs(bias) + std::abs(value));
     }
@@ -108,19 +108,19 @@ RowSummary summarise(std::span<const double> kernel_scores, double sink) {
 }
 
 Bounded row_references(const HeadRows& rows, std::span<const double> kernel_scores) {
-  Bounded result(rows.heads.size() * rows.seq);
+  Bounded result(rows.count());
   for_each_row(rows, kPowerSteps, [&](size_t row) {
     result.values[row] =
-        summarise(kernel_scores.subspan(row * rows.seq, rows.seq), rows.sink(row / rows.seq)).reference;
+        summarise(kernel_scores.subspan(row * rows.seq, rows.seq), rows.sink(rows.index_of(row))).reference;
   });
   return result;
 }
 
 Bounded row_sums(const HeadRows& rows, std::span<const double> kernel_scores, std::span<const double> row_reference) {
-  Bounded result(rows.heads.size() * rows.seq);
+  Bounded result(rows.count());
   for_each_row(rows, kPowerSteps, [&](size_t row) {
     const auto scores = kernel_scores.subspan(row * rows.seq, rows.seq);
-    const RowSummary summary = summarise(scores, rows.sink(row / rows.seq));
+    const RowSummary summary = summarise(scores, rows.sink(rows.index_of(row)));
     result.values[row] = summary.sum;
     if (std::isnan(summary.sum) || summary.reference == kUnseen) return;
     const double reference = row_reference.empty() ? summary.reference : row_reference[row];
@@ -131,7 +131,7 @@ Bounded row_sums(const HeadRows& rows, std::span<const double> kernel_scores, st
       if (term > 0) exponents += term * std::abs(score - reference);
     };
     std::ranges::for_each(scores, add);
-    add(rows.sink(row / rows.seq));
+    add(rows.sink(rows.index_of(row)));
     result.values[row] = sum;
     result.bounds[row] = sum_bound(rows.seq, sum) + kRounding * exponents + static_cast<double>(rows.seq) * kSmallest;
   });
@@ -142,7 +142,7 @@ Bounded weights(const HeadRows& rows, std::span<const double> kernel_scores) {
   Bounded result(kernel_scores.size());
   for_each_row(rows, kPowerSteps, [&](size_t row) {
     const auto scores = kernel_scores.subspan(row * rows.seq, rows.seq);
-    const RowSummary summary = summarise(scores, rows.sink(row / rows.seq));
+    const RowSummary summary = summarise(scores, rows.sink(rows.index_of(row)));
     for (size_t j = 0; j < rows.seq; ++j) {
       if (scores[j] == kUnseen) continue;
       result.values[row * rows.seq + j] = power(scores[j], summary.reference) / summary.sum;
@@ -154,12 +154,11 @@ Bounded weights(const HeadRows& rows, std::span<const double> kernel_scores) {
 
 Bounded head_outputs(const HeadRows& rows, std::span<const double> kernel_scores, std::span<const double> value) {
   const size_t seq = rows.seq, value_dim = rows.config.value_dim;
-  Bounded result(seq * rows.heads.size() * value_dim);
+  Bounded result(rows.count() * value_dim);
   for_each_row(rows, value_dim, [&](size_t row) {
-    const size_t head = row / seq, i = row % seq, kv_head = rows.kv_index(head);
-    const size_t start = (i * rows.heads.size() + head) * value_dim;
+    const size_t kv_head = rows.kv_index(rows.index_of(row)), start = row * value_dim;
     const auto scores = kernel_scores.subspan(row * seq, seq);
-    const RowSummary summary = summarise(scores, rows.sink(row / rows.seq));
+    const RowSummary summary = summarise(scores, rows.sink(rows.index_of(row)));
     for (size_t j = 0; j < seq; ++j) {
       if (scores[j] == kUnseen) continue;
       const double weight = power(scores[j], summary.reference) / summary.sum;

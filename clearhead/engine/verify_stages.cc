@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clearhead/engine/verify_stages.h"
 
-#include <cmath>
-#include <numbers>
 #include <numeric>
-
-#include "clearhead/engine/verify_rows.h"
 
 namespace clearhead::engine {
 namespace {
@@ -44,13 +40,6 @@ class Layer {
       case Stage::query:
       case Stage::key:
       case Stage::value: return projection(stage);
-      case Stage::raw_scores:
-      case Stage::scores:
-      case Stage::kernel_scores: return scores_of(stage);
-      case Stage::row_reference:
-      case Stage::row_sum:
-      case Stage::weights:
-      case Stage::head_output: return from_kernel_scores(stage);
       case Stage::head_contribution: return head_contribution();
       case Stage::attention_output: return attention_output();
       case Stage::attention_block_output:
@@ -62,6 +51,7 @@ class Layer {
       case Stage::rotated_query:
       case Stage::rotated_key:
       case Stage::logits: return std::nullopt;  // no model has them
+      default: return std::nullopt;             // row by row: verify_layer_rows.h
     }
     return std::nullopt;
   }
@@ -71,7 +61,6 @@ class Layer {
   const model::BlockParameters& block() const { return parameters_.blocks[layer_]; }
   size_t seq() const { return inputs_.tokens.size(); }
   bool pre() const { return config_.norm_placement == model::NormPlacement::pre; }
-  HeadRows rows() const { return {config_.attention, inputs_.heads, inputs_.kv_heads, seq()}; }
 
   // The layer's input.
   const Values* layer_input() const {
@@ -157,28 +146,6 @@ class Layer {
     }();
     const std::vector<size_t> outputs = outputs_of(heads, dim);
     return project(*x, seq(), {linear, outputs, 0, linear.in_features(), true});
-  }
-
-  std::optional<Bounded> scores_of(Stage stage) const {
-    const Values* query = find(Stage::query);
-    const Values* key = find(Stage::key);
-    if (query == nullptr || key == nullptr) return std::nullopt;
-    if (stage == Stage::raw_scores) return raw_scores(rows(), *query, *key);
-    return scores(rows(), *query, *key, stage == Stage::kernel_scores ? std::numbers::log2e : 1);
-  }
-
-  std::optional<Bounded> from_kernel_scores(Stage stage) const {
-    const Values* scores = find(Stage::kernel_scores);
-    if (scores == nullptr) return std::nullopt;
-    if (stage == Stage::row_reference) return row_references(rows(), *scores);
-    if (stage == Stage::weights) return weights(rows(), *scores);
-    if (stage == Stage::row_sum) {
-      const Values* reference = find(Stage::row_reference);
-      return row_sums(rows(), *scores, reference == nullptr ? std::span<const double>{} : *reference);
-    }
-    const Values* value = find(Stage::value);
-    if (value == nullptr) return std::nullopt;
-    return head_outputs(rows(), *scores, *value);
   }
 
   std::optional<Bounded> head_contribution() const {

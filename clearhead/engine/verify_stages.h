@@ -25,7 +25,8 @@ struct StageInputs {
 };
 
 // One stage of one layer in double, from those stages that its row in the stage table names. Nothing if one of them is
-// not there, if it needs heads that are not there, or if the model does not have the stage.
+// not there, if it needs heads that are not there, if the model does not have the stage, or if it is one of those that
+// are recomputed row by row (verify_layer_rows.h).
 std::optional<Bounded> recompute(const StageInputs& inputs, capture::Stage stage, size_t layer);
 
 }  // namespace clearhead::engine

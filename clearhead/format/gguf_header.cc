@@ -160,13 +160,13 @@ tensor::Shape read_shape(GgufCursor& cursor, std::string_view where) {
   if (rank > kMaxGgufAxes) {
     base::fail(where, fmt::format("at most {} axes", kMaxGgufAxes), fmt::format("{}", rank), "the file is damaged");
   }
-  std::vector<size_t> sizes(rank);
+  std::array<size_t, kMaxGgufAxes> sizes{};
   for (size_t axis = 0; axis < rank; ++axis) {
     const auto size = cursor.number<int64_t>("an axis");
     if (size < 0) base::fail(where, "axes of 0 or more", fmt::format("{}", size), "the file is damaged");
     sizes[rank - 1 - axis] = static_cast<size_t>(size);  // the file has the fastest first
   }
-  return tensor::Shape(std::move(sizes));
+  return tensor::Shape(std::span<const size_t>(sizes).first(rank));
 }
 
 size_t bytes_of(const TypeRow& type, const tensor::Shape& shape, std::string_view where) {

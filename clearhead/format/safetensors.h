@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "clearhead/base/memory.h"
+#include "clearhead/base/output_file.h"
 #include "clearhead/format/safetensors_header.h"
 #include "clearhead/tensor/tensor.h"
 
@@ -64,6 +65,37 @@ struct NamedTensor {
 // be written.
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {});
+
+// A tensor that will be written.
+struct PlannedTensor {
+  std::string name;
+  tensor::DType dtype = tensor::DType::f32;
+  tensor::Shape shape;
+};
+
+// A safetensors file whose tensors are written piece by piece, in any order; as write_safetensors writes it. Elements
+// that nobody writes are 0.
+class SafetensorsOutput {
+ public:
+  // Throws: as write_safetensors; the room on disk is reserved now.
+  SafetensorsOutput(const std::filesystem::path& path, std::span<const PlannedTensor> tensors,
+                    const std::map<std::string, std::string>& metadata = {});
+
+  // Writes bytes to tensor index (in the order given), from its byte first on. Several threads may write at once.
+  // Throws: Error (usage) if they do not fit into the tensor; Error (failure) if they cannot be written.
+  void write(size_t index, size_t first, std::span<const std::byte> bytes);
+
+  // Makes the file appear under its name.
+  void commit() { file_.commit(); }
+
+ private:
+  struct Place {
+    size_t begin, size;  // bytes of the file
+  };
+
+  base::OutputFile file_;
+  std::vector<Place> places_;  // [tensors]
+};
 
 // How many elements are no finite numbers. Types that cannot hold such values count none.
 struct NonFinite {

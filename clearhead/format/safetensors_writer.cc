@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <unordered_set>
 
+#include "clearhead/base/checked.h"
 #include "clearhead/base/error.h"
-#include "clearhead/base/output_file.h"
 #include "clearhead/base/utf8.h"
 #include "clearhead/format/safetensors.h"
 
@@ -22,31 +24,44 @@ std::string json_string(std::string_view text, std::string_view where) {
   return nlohmann::json(text).dump();
 }
 
-void check_names(std::span<const NamedTensor> tensors, std::string_view where) {
+void check_names(std::span<const PlannedTensor> tensors, std::string_view where) {
   std::unordered_set<std::string_view> seen;
-  for (const NamedTensor& each : tensors) {
+  for (const PlannedTensor& each : tensors) {
     if (each.name == "__metadata__") {
       base::refuse(where, "names of tensors", "\"__metadata__\"", "the format reserves it");
     }
     if (!seen.insert(each.name).second) base::refuse(where, "each name once", base::quoted(each.name) + " again");
-    if (each.tensor.shape().rank() > kMaxAxes) {
+    if (each.shape.rank() > kMaxAxes) {
       base::refuse(where, fmt::format("at most {} axes", kMaxAxes),
-                   fmt::format("{} of {}", each.tensor.shape().rank(), base::quoted(each.name)));
+                   fmt::format("{} of {}", each.shape.rank(), base::quoted(each.name)));
     }
   }
 }
 
-std::vector<const NamedTensor*> widest_first(std::span<const NamedTensor> tensors) {
-  std::vector<const NamedTensor*> order;
-  order.reserve(tensors.size());
-  for (const NamedTensor& each : tensors) order.push_back(&each);
+// Places in the list, those of the wider types first.
+std::vector<size_t> widest_first(std::span<const PlannedTensor> tensors) {
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, std::ranges::greater(),
-                           [](const NamedTensor* each) { return tensor::size_of(each->tensor.dtype()); });
+                           [&](size_t index) { return tensor::size_of(tensors[index].dtype); });
   return order;
 }
 
-std::string header_text(std::span<const NamedTensor* const> order, const std::map<std::string, std::string>& metadata,
-                        std::string_view where) {
+size_t bytes_of(const PlannedTensor& planned, std::string_view where) {
+  const auto bytes = base::checked_multiply(planned.shape.elements(), tensor::size_of(planned.dtype));
+  if (!bytes) base::refuse(where, "tensors whose bytes fit 64 bits", base::quoted(planned.name));
+  return *bytes;
+}
+
+// The header, and where each tensor's bytes begin behind it.
+struct Layout {
+  std::string header;
+  std::vector<size_t> begins;  // [tensors]
+  size_t bytes = 0;            // of all tensors
+};
+
+Layout lay_out(std::span<const PlannedTensor> tensors, const std::map<std::string, std::string>& metadata,
+               std::string_view where) {
   std::vector<std::string> parts;
   if (!metadata.empty()) {
     std::vector<std::string> pairs;
@@ -55,41 +70,67 @@ std::string header_text(std::span<const NamedTensor* const> order, const std::ma
     }
     parts.push_back(fmt::format("\"__metadata__\":{{{}}}", fmt::join(pairs, ",")));
   }
-  size_t at = 0;
-  for (const NamedTensor* each : order) {
-    const size_t end = at + each->tensor.bytes().size();
+  Layout layout;
+  layout.begins.resize(tensors.size());
+  for (size_t index : widest_first(tensors)) {
+    const PlannedTensor& each = tensors[index];
+    const auto end = base::checked_add(layout.bytes, bytes_of(each, where));
+    if (!end) base::refuse(where, "tensors whose bytes fit 64 bits", base::quoted(each.name));
     parts.push_back(fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                                json_string(each->name, where), tensor::name_of(each->tensor.dtype()),
-                                fmt::join(each->tensor.shape().sizes(), ","), at, end));
-    at = end;
+                                json_string(each.name, where), tensor::name_of(each.dtype),
+                                fmt::join(each.shape.sizes(), ","), layout.bytes, *end));
+    layout.begins[index] = layout.bytes;
+    layout.bytes = *end;
   }
-  std::string text = fmt::format("{{{}}}", fmt::join(parts, ","));
-  text.append((8 - text.size() % 8) % 8, ' ');
-  if (text.size() > kMaxHeaderBytes) {
+  layout.header = fmt::format("{{{}}}", fmt::join(parts, ","));
+  layout.header.append((8 - layout.header.size() % 8) % 8, ' ');
+  if (layout.header.size() > kMaxHeaderBytes) {
     base::refuse(where, fmt::format("a header of at most {} bytes", kMaxHeaderBytes),
-                 fmt::format("{} bytes", text.size()), "write fewer tensors or less metadata");
+                 fmt::format("{} bytes", layout.header.size()), "write fewer tensors or less metadata");
   }
-  return text;
+  return layout;
 }
+
+std::string where_of(const std::filesystem::path& path) { return base::quoted(path.string(), 400); }
 
 }  // namespace
 
-void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                       const std::map<std::string, std::string>& metadata) {
-  const std::string where = base::quoted(path.string(), 400);
+SafetensorsOutput::SafetensorsOutput(const std::filesystem::path& path, std::span<const PlannedTensor> tensors,
+                                     const std::map<std::string, std::string>& metadata)
+    : file_(path) {
+  const std::string where = where_of(path);
   check_names(tensors, where);
   if (metadata.size() > kMaxMetadata) {
     base::refuse(where, fmt::format("at most {} entries of metadata", kMaxMetadata),
                  fmt::format("{}", metadata.size()));
   }
-  const std::vector<const NamedTensor*> order = widest_first(tensors);
-  const std::string text = header_text(order, metadata, where);
-  base::OutputFile file(path);
-  const uint64_t length = text.size();
-  file.write(std::as_bytes(std::span(&length, 1)));
-  file.write(text);
-  for (const NamedTensor* each : order) file.write(each->tensor.bytes());
-  file.commit();
+  const Layout layout = lay_out(tensors, metadata, where);
+  const uint64_t length = layout.header.size();
+  const size_t data_begin = sizeof length + layout.header.size();
+  file_.resize(base::checked_add(data_begin, layout.bytes).value_or(std::numeric_limits<size_t>::max()));
+  file_.write(std::as_bytes(std::span(&length, 1)));
+  file_.write(layout.header);
+  for (size_t index = 0; index < tensors.size(); ++index) {
+    places_.push_back({data_begin + layout.begins[index], bytes_of(tensors[index], where)});
+  }
+}
+
+void SafetensorsOutput::write(size_t index, size_t first, std::span<const std::byte> bytes) {
+  const Place& place = places_.at(index);
+  if (first > place.size || bytes.size() > place.size - first) {
+    base::refuse("safetensors", fmt::format("bytes inside the {} of a tensor", place.size),
+                 fmt::format("{} from {} on", bytes.size(), first));
+  }
+  file_.write_at(place.begin + first, bytes);
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  std::vector<PlannedTensor> planned;
+  for (const NamedTensor& each : tensors) planned.push_back({each.name, each.tensor.dtype(), each.tensor.shape()});
+  SafetensorsOutput output(path, planned, metadata);
+  for (size_t index = 0; index < tensors.size(); ++index) output.write(index, 0, tensors[index].tensor.bytes());
+  output.commit();
 }
 
 }  // namespace clearhead::format

@@ -21,7 +21,7 @@ namespace HWY_NAMESPACE {
 
 // Accumulators of kRows x kPanels outputs of 16 stay in registers over the whole depth.
 template <size_t kRows, size_t kPanels, bool kAccumulate>
-HWY_INLINE void tile(const TileProduct& t, size_t row, size_t panel) {
+HWY_NOINLINE void tile(const TileProduct& t, size_t row, size_t panel) {
   constexpr size_t kVectors = kPanels * kRegisters;
   const FloatTag tag;
   const float* HWY_RESTRICT left = t.left + row * t.left_stride;

@@ -135,12 +135,14 @@ struct Cut {
 
 constexpr size_t kPanelStep = 4;  // panels that one tile may take together
 
-Cut cut(size_t rows, size_t num_panels, size_t in_features) {
+// total_panels are those of all parts, num_panels those of this one.
+Cut cut(size_t rows, size_t num_panels, size_t total_panels, size_t in_features) {
   constexpr size_t kUnitsPerThread = 4;          // enough that the last ones to finish do not wait long
   constexpr size_t kFloatsOfPanels = 96 * 1024;  // of a block: they stay in the second-level cache while all rows pass
   const size_t row_blocks = (rows + kMostRows - 1) / kMostRows;
   const size_t steps = (num_panels + kPanelStep - 1) / kPanelStep;
-  const size_t for_threads = (kUnitsPerThread * base::num_threads() + row_blocks - 1) / row_blocks;
+  const size_t for_threads =
+      (kUnitsPerThread * base::num_threads() * num_panels / total_panels + row_blocks - 1) / row_blocks;
   const size_t for_cache = row_blocks == 1 ? 1 : num_panels * in_features * kernels::kPanelWidth / kFloatsOfPanels;
   return {row_blocks, std::clamp<size_t>(std::max(for_threads, for_cache), 1, steps)};
 }
@@ -151,33 +153,63 @@ size_t first_panel(size_t i, size_t num_blocks, size_t num_panels) {
   return std::min(num_panels, steps * i / num_blocks * kPanelStep);
 }
 
+size_t panels_of(const LinearPart& part) { return kernels::panel_count(part.parameters->out_features()); }
+
+// Unit number of one part.
+void compute_unit(const float* input, size_t rows, const LinearPart& part, const Cut& pieces, size_t unit) {
+  const PackedLinear& parameters = *part.parameters;
+  const size_t in = parameters.in_features(), out = parameters.out_features(), num_panels = panels_of(part);
+  const size_t row_block = unit % pieces.row_blocks, panel_block = unit / pieces.row_blocks;
+  const size_t row = rows * row_block / pieces.row_blocks, row_end = rows * (row_block + 1) / pieces.row_blocks;
+  const size_t panel = first_panel(panel_block, pieces.panel_blocks, num_panels);
+  const size_t panel_end = first_panel(panel_block + 1, pieces.panel_blocks, num_panels);
+  const size_t column = panel * kernels::kPanelWidth;
+  const float* residual = part.epilogue.residual;
+  const Block block{.input = input + row * in,
+                    .panels = parameters.panels().data() + column * in,
+                    .bias = parameters.bias().empty() ? nullptr : parameters.bias().data() + column,
+                    .residual = residual == nullptr ? nullptr : residual + row * out + column,
+                    .output = part.output.data() + row * out + column,
+                    .rows = row_end - row,
+                    .columns = std::min(out, panel_end * kernels::kPanelWidth) - column,
+                    .in_features = in,
+                    .out_features = out,
+                    .activation = part.epilogue.activation};
+  HWY_DYNAMIC_DISPATCH(linear_block)(block);
+}
+
 }  // namespace
+
+void linear(std::span<const float> input, size_t rows, std::span<const LinearPart> parts) {
+  size_t total_panels = 0;
+  for (const LinearPart& part : parts) {
+    assert(input.size() == rows * part.parameters->in_features());
+    assert(part.output.size() == rows * part.parameters->out_features());
+    total_panels += panels_of(part);
+  }
+  if (rows == 0 || total_panels == 0) return;
+  const auto cut_of = [&](const LinearPart& part) {
+    return cut(rows, panels_of(part), total_panels, part.parameters->in_features());
+  };
+  size_t units = 0;
+  for (const LinearPart& part : parts) {
+    const Cut pieces = cut_of(part);
+    units += pieces.row_blocks * pieces.panel_blocks;
+  }
+  base::parallel_for(units, [&](size_t unit) {
+    for (const LinearPart& part : parts) {
+      const Cut pieces = cut_of(part);
+      const size_t count = pieces.row_blocks * pieces.panel_blocks;
+      if (unit < count) return compute_unit(input.data(), rows, part, pieces, unit);
+      unit -= count;
+    }
+  });
+}
 
 void linear(std::span<const float> input, size_t rows, const PackedLinear& parameters, std::span<float> output,
             const Epilogue& epilogue) {
-  const size_t in = parameters.in_features(), out = parameters.out_features();
-  assert(input.size() == rows * in && output.size() == rows * out);
-  if (rows == 0 || out == 0) return;
-  const size_t num_panels = kernels::panel_count(out);
-  const Cut pieces = cut(rows, num_panels, in);
-  base::parallel_for(pieces.row_blocks * pieces.panel_blocks, [&](size_t unit) {
-    const size_t row_block = unit % pieces.row_blocks, panel_block = unit / pieces.row_blocks;
-    const size_t row = rows * row_block / pieces.row_blocks, row_end = rows * (row_block + 1) / pieces.row_blocks;
-    const size_t panel = first_panel(panel_block, pieces.panel_blocks, num_panels);
-    const size_t panel_end = first_panel(panel_block + 1, pieces.panel_blocks, num_panels);
-    const size_t column = panel * kernels::kPanelWidth;
-    const Block block{.input = input.data() + row * in,
-                      .panels = parameters.panels().data() + column * in,
-                      .bias = parameters.bias().empty() ? nullptr : parameters.bias().data() + column,
-                      .residual = epilogue.residual == nullptr ? nullptr : epilogue.residual + row * out + column,
-                      .output = output.data() + row * out + column,
-                      .rows = row_end - row,
-                      .columns = std::min(out, panel_end * kernels::kPanelWidth) - column,
-                      .in_features = in,
-                      .out_features = out,
-                      .activation = epilogue.activation};
-    HWY_DYNAMIC_DISPATCH(linear_block)(block);
-  });
+  const LinearPart part{&parameters, output, epilogue};
+  linear(input, rows, {&part, 1});
 }
 
 }  // namespace clearhead::linear

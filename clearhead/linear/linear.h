@@ -29,4 +29,15 @@ struct Epilogue {
 void linear(std::span<const float> input, size_t rows, const PackedLinear& parameters, std::span<float> output,
             const Epilogue& epilogue = {});
 
+// One of several maps of the same input.
+struct LinearPart {
+  const PackedLinear* parameters;
+  std::span<float> output;  // [rows, out]
+  Epilogue epilogue = {};
+};
+
+// Several maps of the same input, such as query, key and value, as one product: the threads meet once. The bits of one
+// product each.
+void linear(std::span<const float> input, size_t rows, std::span<const LinearPart> parts);
+
 }  // namespace clearhead::linear

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-
-#include "clearhead/capture/observer.h"
+#include "clearhead/capture/watch.h"
 #include "clearhead/model/config.h"
 #include "clearhead/model/parameters.h"
-#include "clearhead/tensor/tensor.h"
+#include "clearhead/model/workspace.h"
 
 namespace clearhead::model {
 
@@ -20,9 +18,9 @@ namespace clearhead::model {
 //
 // Without a feed-forward half the output is h. Shows attention_input, the stages of multi_head_attention,
 // attention_block_output, the stages of the feed-forward half and layer_output.
-// Shapes: input and result [1, seq, d_model].
+// Shapes: workspace.hidden [rows, d_model], the input and then the output; workspace.sequences are the texts in it.
 // Source: Vaswani et al. 2017, section 3.1 (post); Radford et al. 2019, section 2.3 (pre).
-tensor::Tensor run_block(const ModelConfig& config, const BlockParameters& parameters, const tensor::Tensor& input,
-                         capture::Observer* observer, size_t layer);
+void run_block(const ModelConfig& config, const BlockParameters& parameters, size_t rows, Workspace& workspace,
+               const capture::Watch& watch);
 
 }  // namespace clearhead::model

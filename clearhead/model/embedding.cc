@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
 
 #include "clearhead/base/error.h"
 #include "clearhead/base/parallel.h"
+#include "clearhead/capture/watch.h"
 #include "clearhead/model/norm.h"
 
 namespace clearhead::model {
@@ -24,15 +27,26 @@ void check_ids(std::span<const int64_t> ids, size_t rows, std::string_view what)
   }
 }
 
+void check_lengths(const ModelConfig& config, const ModelInput& input) {
+  size_t sum = 0;
+  const auto check = [&](size_t seq_len) {
+    if (seq_len == 0) base::refuse("model", "at least one token", "none");
+    if (config.context_len != 0 && seq_len > config.context_len) {
+      base::refuse("model", fmt::format("at most {} tokens, the positions of the model", config.context_len),
+                   fmt::format("{}", seq_len));
+    }
+    sum += seq_len;
+  };
+  if (input.lengths.empty()) return check(input.ids.size());
+  for (size_t seq_len : input.lengths) check(seq_len);
+  if (sum == input.ids.size()) return;
+  base::refuse("model", fmt::format("texts of {} tokens together", input.ids.size()), fmt::format("{}", sum));
+}
+
 void check_input(const Parameters& parameters, const ModelConfig& config, const ModelInput& input) {
-  const size_t seq_len = input.ids.size();
-  if (seq_len == 0) base::refuse("model", "at least one token", "none");
-  if (config.context_len != 0 && seq_len > config.context_len) {
-    base::refuse("model", fmt::format("at most {} tokens, the positions of the model", config.context_len),
-                 fmt::format("{}", seq_len));
-  }
-  if (!input.type_ids.empty() && input.type_ids.size() != seq_len) {
-    base::refuse("model", fmt::format("a token type for each of {} tokens", seq_len),
+  check_lengths(config, input);
+  if (!input.type_ids.empty() && input.type_ids.size() != input.ids.size()) {
+    base::refuse("model", fmt::format("a token type for each of {} tokens", input.ids.size()),
                  fmt::format("{}", input.type_ids.size()));
   }
   check_ids(input.ids, parameters.token_embedding.rows(), "token ids");
@@ -41,38 +55,62 @@ void check_input(const Parameters& parameters, const ModelConfig& config, const 
   }
 }
 
-// The rows of a table for all tokens, added to sum [seq, d_model] and shown if wanted. row_of(i) is token i's row.
-template <class RowOf>
-void add_rows(const EmbeddingTable& table, const RowOf& row_of, tensor::Tensor& sum, capture::Stage stage,
-              capture::Observer* observer) {
-  tensor::Tensor rows(sum.shape());
-  const size_t seq_len = sum.shape()[1], d_model = sum.shape()[2];
-  const std::span<float> into = rows.as<float>(), total = sum.as<float>();
-  base::parallel_for(seq_len, [&](size_t i) {
-    table.read(row_of(i), into.subspan(i * d_model, d_model));
-    for (size_t at = i * d_model; at < (i + 1) * d_model; ++at) total[at] += into[at];
-  });
-  if (observer != nullptr && observer->wants(stage, 0)) observer->observe(stage, 0, rows);
+// Where the texts stand.
+void place_texts(const ModelConfig& config, const ModelInput& input, Workspace& workspace) {
+  workspace.sequences.clear();
+  workspace.positions.clear();
+  const auto place = [&](size_t seq_len) {
+    const size_t first = workspace.positions.size();
+    workspace.sequences.push_back({0, first, seq_len, first, seq_len, config.attention.key_offset});
+    for (size_t i = 0; i < seq_len; ++i) workspace.positions.push_back(i);
+  };
+  if (input.lengths.empty()) return place(input.ids.size());
+  for (size_t seq_len : input.lengths) place(seq_len);
 }
+
+// One table that adds to the embedding, and its rows by themselves where somebody wants to see them.
+struct Addend {
+  const EmbeddingTable* table;
+  capture::Stage stage;
+  tensor::Tensor shown;  // [1, rows, d_model] or empty
+};
 
 }  // namespace
 
-tensor::Tensor embed(const ModelConfig& config, const Parameters& parameters, const ModelInput& input,
-                     capture::Observer* observer) {
+void embed(const ModelConfig& config, const Parameters& parameters, const ModelInput& input, Workspace& workspace,
+           capture::Observer* observer) {
   using capture::Stage;
   check_input(parameters, config, input);
-  tensor::Tensor sum(tensor::Shape{1, input.ids.size(), config.d_model});
-  const auto id = [&](size_t i) { return static_cast<size_t>(input.ids[i]); };
-  const auto type = [&](size_t i) { return input.type_ids.empty() ? 0 : static_cast<size_t>(input.type_ids[i]); };
-  add_rows(parameters.token_embedding, id, sum, Stage::token_embedding, observer);
-  if (parameters.token_type_embedding.rows() != 0) {
-    add_rows(parameters.token_type_embedding, type, sum, Stage::token_type_embedding, observer);
+  place_texts(config, input, workspace);
+  const size_t rows = input.ids.size(), d_model = config.d_model;
+  const capture::Watch watch{observer, 0};
+  std::array<Addend, 3> addends = {{{&parameters.token_embedding, Stage::token_embedding, {}},
+                                    {&parameters.token_type_embedding, Stage::token_type_embedding, {}},
+                                    {&parameters.position_embedding, Stage::position_embedding, {}}}};
+  for (Addend& one : addends) {
+    if (one.table->rows() != 0 && watch.wants(one.stage)) one.shown = tensor::Tensor({1, rows, d_model});
   }
-  add_rows(
-      parameters.position_embedding, [](size_t i) { return i; }, sum, Stage::position_embedding, observer);
+  const std::span<float> sum = workspace.hidden.span(rows * d_model);
+  const std::span<float> table_rows = workspace.table_rows.span(base::num_threads() * d_model);
+  base::parallel_for(rows, [&](size_t i) {
+    const size_t type = input.type_ids.empty() ? 0 : static_cast<size_t>(input.type_ids[i]);
+    const size_t row_of[] = {static_cast<size_t>(input.ids[i]), type, workspace.positions[i]};
+    const std::span<float> into = sum.subspan(i * d_model, d_model);
+    const std::span<float> row = table_rows.subspan(base::thread_index() * d_model, d_model);
+    std::ranges::fill(into, 0.0f);
+    for (size_t k = 0; k < addends.size(); ++k) {
+      if (addends[k].table->rows() == 0) continue;
+      addends[k].table->read(row_of[k], row);
+      for (size_t d = 0; d < d_model; ++d) into[d] += row[d];
+      if (addends[k].shown.elements() == 0) continue;
+      std::ranges::copy(row, addends[k].shown.as<float>().subspan(i * d_model, d_model).begin());
+    }
+  });
+  for (const Addend& one : addends) {
+    if (one.shown.elements() != 0) observer->observe(one.stage, 0, one.shown);
+  }
   if (config.embedding_norm) norm_rows(parameters.embedding_norm, config.norm_epsilon, sum, sum);
-  if (observer != nullptr && observer->wants(Stage::embedding, 0)) observer->observe(Stage::embedding, 0, sum);
-  return sum;
+  watch.show(Stage::embedding, {1, rows, d_model}, sum);
 }
 
 EmbeddingTable sinusoidal_positions(size_t d_model) {

@@ -8,7 +8,7 @@
 #include "clearhead/model/config.h"
 #include "clearhead/model/parameters.h"
 #include "clearhead/model/transformer.h"
-#include "clearhead/tensor/tensor.h"
+#include "clearhead/model/workspace.h"
 
 namespace clearhead::model {
 
@@ -16,12 +16,12 @@ namespace clearhead::model {
 //
 //   embedding_i = norm(E[id_i] + T[type_i] + P[i])        without T, without norm where the model has none
 //
-// Shows token_embedding, token_type_embedding, position_embedding and embedding.
-// Shapes: result [1, seq, d_model].
-// Throws: Error (usage) if there is no token, an id has no row in its table, there are more tokens than positions, or
-// there are not as many types as tokens.
-tensor::Tensor embed(const ModelConfig& config, const Parameters& parameters, const ModelInput& input,
-                     capture::Observer* observer);
+// Positions are counted in each text. Shows token_embedding, token_type_embedding, position_embedding and embedding.
+// Shapes: workspace.hidden [rows, d_model]. workspace.sequences and positions are those of the input's texts.
+// Throws: Error (usage) if there is no token, an id has no row in its table, a text has more tokens than positions,
+// there are not as many types as tokens, or the texts do not have as many tokens together.
+void embed(const ModelConfig& config, const Parameters& parameters, const ModelInput& input, Workspace& workspace,
+           capture::Observer* observer);
 
 // Positions without parameters, for any length: row p is
 //

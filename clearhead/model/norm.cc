@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clearhead/model/norm.h"
 
-#include <span>
+#include <algorithm>
 
 #include "clearhead/base/parallel.h"
 #include "clearhead/kernels/layer_norm.h"
@@ -9,32 +9,47 @@
 namespace clearhead::model {
 namespace {
 
+constexpr size_t kRows = 16;  // that one thread takes at a time
+
 kernels::LayerNormParameters kernel_parameters(const NormParameters& norm, float epsilon) {
   return {norm.gain.as<float>(), norm.bias.as<float>(), epsilon};
 }
 
+// Calls body(first, count) for blocks of so many elements of all rows, on all threads.
+template <class Body>
+void for_blocks(size_t elements, size_t per_row, const Body& body) {
+  const size_t block = kRows * per_row, blocks = (elements + block - 1) / block;
+  base::parallel_for(blocks, [&](size_t unit) { body(unit * block, std::min(block, elements - unit * block)); });
+}
+
 }  // namespace
 
-void norm_rows(const NormParameters& norm, float epsilon, const tensor::Tensor& input, tensor::Tensor& output) {
+void norm_rows(const NormParameters& norm, float epsilon, std::span<const float> input, std::span<float> output) {
   const kernels::LayerNormParameters parameters = kernel_parameters(norm, epsilon);
   const size_t d_model = parameters.gain.size();
-  const std::span<const float> from = input.as<float>();
-  const std::span<float> into = output.as<float>();
-  base::parallel_for(from.size() / d_model, [&](size_t row) {
-    kernels::layer_norm(from.subspan(row * d_model, d_model), parameters, into.subspan(row * d_model, d_model));
+  for_blocks(input.size(), d_model, [&](size_t first, size_t count) {
+    for (size_t at = first; at < first + count; at += d_model) {
+      kernels::layer_norm(input.subspan(at, d_model), parameters, output.subspan(at, d_model));
+    }
   });
 }
 
-void add_norm_rows(const NormParameters& norm, float epsilon, const tensor::Tensor& input,
-                   const tensor::Tensor& residual, tensor::Tensor& output) {
+void add_norm_rows(const NormParameters& norm, float epsilon, std::span<const float> input,
+                   std::span<const float> residual, std::span<float> output) {
   const kernels::LayerNormParameters parameters = kernel_parameters(norm, epsilon);
   const size_t d_model = parameters.gain.size();
-  const std::span<const float> from = input.as<float>(), more = residual.as<float>();
-  const std::span<float> into = output.as<float>();
-  base::parallel_for(from.size() / d_model, [&](size_t row) {
-    const size_t at = row * d_model;
-    kernels::add_layer_norm(from.subspan(at, d_model), more.subspan(at, d_model), parameters,
-                            into.subspan(at, d_model));
+  for_blocks(input.size(), d_model, [&](size_t first, size_t count) {
+    for (size_t at = first; at < first + count; at += d_model) {
+      kernels::add_layer_norm(input.subspan(at, d_model), residual.subspan(at, d_model), parameters,
+                              output.subspan(at, d_model));
+    }
+  });
+}
+
+void add_rows(std::span<const float> addend, std::span<float> sum) {
+  constexpr size_t kElements = 512;
+  for_blocks(sum.size(), kElements, [&](size_t first, size_t count) {
+    for (size_t i = first; i < first + count; ++i) sum[i] += addend[i];
   });
 }
 

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+
 #include "clearhead/model/parameters.h"
-#include "clearhead/tensor/tensor.h"
 
 namespace clearhead::model {
 
 // Layer norm of every row.
-// Shapes: input, output [..., d_model]; output may be input.
-void norm_rows(const NormParameters& norm, float epsilon, const tensor::Tensor& input, tensor::Tensor& output);
+// Shapes: input, output [rows, d_model]; output may be input.
+void norm_rows(const NormParameters& norm, float epsilon, std::span<const float> input, std::span<float> output);
 
 // Layer norm of every row of input + residual; the sum is rounded to float.
-// Shapes: input, residual, output [..., d_model]; output may be either.
-void add_norm_rows(const NormParameters& norm, float epsilon, const tensor::Tensor& input,
-                   const tensor::Tensor& residual, tensor::Tensor& output);
+// Shapes: input, residual, output [rows, d_model]; output may be either.
+void add_norm_rows(const NormParameters& norm, float epsilon, std::span<const float> input,
+                   std::span<const float> residual, std::span<float> output);
+
+// sum += addend, element by element. Shapes: both [count].
+void add_rows(std::span<const float> addend, std::span<float> sum);
 
 }  // namespace clearhead::model

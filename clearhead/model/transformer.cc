@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "clearhead/model/block.h"
 #include "clearhead/model/embedding.h"
 #include "clearhead/model/norm.h"
+#include "clearhead/model/workspace.h"
 
 namespace clearhead::model {
 namespace {
@@ -102,15 +104,26 @@ size_t Transformer::resident_bytes() const {
 }
 
 tensor::Tensor Transformer::run(const ModelInput& input, capture::Observer* observer) const {
-  tensor::Tensor x = embed(config_, parameters_, input, observer);
+  Workspace workspace;
+  const std::span<const float> hidden = run(input, workspace, observer);
+  tensor::Tensor result({1, input.ids.size(), config_.d_model});
+  std::ranges::copy(hidden, result.as<float>().begin());
+  return result;
+}
+
+std::span<const float> Transformer::run(const ModelInput& input, Workspace& workspace,
+                                        capture::Observer* observer) const {
+  embed(config_, parameters_, input, workspace, observer);
+  const size_t rows = input.ids.size();
   for (size_t layer = 0; layer < config_.num_layers; ++layer) {
     base::check_interrupt();
-    x = run_block(config_, parameters_.blocks[layer], x, observer, layer);
+    run_block(config_, parameters_.blocks[layer], rows, workspace, {observer, layer});
   }
+  const std::span<float> hidden = workspace.hidden.span(rows * config_.d_model);
   if (config_.norm_placement == NormPlacement::pre) {
-    norm_rows(parameters_.final_norm, config_.norm_epsilon, x, x);
+    norm_rows(parameters_.final_norm, config_.norm_epsilon, hidden, hidden);
   }
-  return x;
+  return hidden;
 }
 
 }  // namespace clearhead::model

@@ -12,10 +12,13 @@
 
 namespace clearhead::model {
 
-// What a model reads: token ids of one text.
+struct Workspace;
+
+// What a model reads: token ids of one text, or of several behind each other, without padding.
 struct ModelInput {
-  std::span<const int64_t> ids;       // [seq]
-  std::span<const int64_t> type_ids;  // [seq], or empty: all 0
+  std::span<const int64_t> ids;          // [rows]
+  std::span<const int64_t> type_ids;     // [rows], or empty: all 0
+  std::span<const size_t> lengths = {};  // tokens of each text, rows together; none: one text
 };
 
 // A model ready to run. Parameters are shared and constant: several threads may run it at once.
@@ -32,10 +35,15 @@ class Transformer {
   // Bytes that the parameters keep in memory; what stays in a mapped file does not count.
   size_t resident_bytes() const;
 
-  // Runs one text and returns the last hidden state [1, seq, d_model]; shows every stage that observer wants.
-  // Throws: Error (usage) if there is no token, an id has no row in the embedding, or there are more tokens than
-  // positions; base::Interrupted between layers.
+  // Runs one text or several, each with the bits that it has alone, and returns the last hidden state [1, rows,
+  // d_model]; shows every stage that observer wants, seq being all rows. Throws: Error (usage) if there is no token, an
+  // id has no row in the embedding, or a text has more tokens than positions; base::Interrupted between layers.
   tensor::Tensor run(const ModelInput& input, capture::Observer* observer = nullptr) const;
+
+  // The same with the result [rows, d_model] in the workspace, valid until its next run. A run that is no larger than
+  // an earlier one in the same workspace allocates nothing, but for what an observer asks.
+  std::span<const float> run(const ModelInput& input, Workspace& workspace,
+                             capture::Observer* observer = nullptr) const;
 
  private:
   ModelConfig config_;

@@ -8,7 +8,7 @@
 
 namespace clearhead::tensor {
 
-std::optional<size_t> Shape::checked_elements() const { return base::checked_product(sizes_); }
+std::optional<size_t> Shape::checked_elements() const { return base::checked_product(sizes()); }
 
 size_t Shape::elements() const {
   const auto count = checked_elements();
@@ -16,6 +16,6 @@ size_t Shape::elements() const {
   return *count;
 }
 
-std::string Shape::text() const { return fmt::format("[{}]", fmt::join(sizes_, ", ")); }
+std::string Shape::text() const { return fmt::format("[{}]", fmt::join(sizes(), ", ")); }
 
 }  // namespace clearhead::tensor

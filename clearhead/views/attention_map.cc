@@ -4,24 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "clearhead/base/error.h"
-#include "clearhead/tensor/tensor.h"
 
 namespace clearhead::views {
 namespace {
 
 using capture::Stage;
 using capture::TraceToken;
-
-// Which word each token belongs to; words are runs of tokens.
-struct Grouping {
-  std::vector<size_t> word_of;  // [seq]
-  std::vector<size_t> pieces;   // [words]: number of tokens
-  size_t words() const { return pieces.size(); }
-};
 
 Grouping grouping_of(const std::vector<TraceToken>& tokens) {
   Grouping grouping;
@@ -64,32 +58,28 @@ std::vector<TraceToken> joined_tokens(const std::vector<TraceToken>& tokens, con
   return words;
 }
 
-// Sum over the pieces looked at, mean over the pieces that look. Shapes: weights [seq, seq], output [words, words].
-void join_weights(std::span<const float> weights, const Grouping& grouping, std::span<float> output) {
-  const size_t seq_len = grouping.word_of.size(), words = grouping.words();
-  std::vector<double> row(words, 0.0);
-  for (size_t query = 0; query < seq_len; ++query) {
-    const size_t word = grouping.word_of[query];
-    for (size_t key = 0; key < seq_len; ++key) row[grouping.word_of[key]] += weights[query * seq_len + key];
-    if (query + 1 < seq_len && grouping.word_of[query + 1] == word) continue;
-    const auto pieces = static_cast<double>(grouping.pieces[word]);
-    for (size_t key = 0; key < words; ++key) output[word * words + key] = static_cast<float>(row[key] / pieces);
-    std::fill(row.begin(), row.end(), 0.0);
+// What every row gives to special tokens, mean over the rows that are kept.
+double mass_on_special(const AttentionMap& map, const std::vector<size_t>& kept) {
+  const size_t n = map.tokens.size();
+  std::vector<std::vector<float>> columns;  // of special tokens, [n] each
+  for (size_t key = 0; key < n; ++key) {
+    if (!map.tokens[key].special) continue;
+    columns.emplace_back(n);
+    map.weights->column(0, 0, key, columns.back());
   }
+  double mass = 0;
+  for (const size_t query : kept) {
+    for (const auto& column : columns) mass += column[query];
+  }
+  return kept.empty() ? 0 : mass / static_cast<double>(kept.size());
 }
 
 // Removes the rows and columns of special tokens; says what mass went with the columns.
 void hide_special(AttentionMap& map) {
-  const size_t n = map.tokens.size();
   std::vector<size_t> kept;
-  for (size_t i = 0; i < n; ++i)
+  for (size_t i = 0; i < map.tokens.size(); ++i)
     if (!map.tokens[i].special) kept.push_back(i);
-  std::vector<float> weights;
-  double hidden = 0;
-  for (const size_t query : kept) {
-    for (size_t key = 0; key < n; ++key) hidden += map.tokens[key].special ? map.weights[query * n + key] : 0;
-    for (const size_t key : kept) weights.push_back(map.weights[query * n + key]);
-  }
+  map.hidden_mass = mass_on_special(map, kept);
   if (map.from) {
     const auto place = std::find(kept.begin(), kept.end(), *map.from);
     if (place == kept.end()) {
@@ -106,9 +96,24 @@ void hide_special(AttentionMap& map) {
   }
   map.tokens = std::move(tokens);
   map.places = std::move(places);
-  map.weights = std::move(weights);
-  map.hidden_mass = kept.empty() ? 0 : hidden / static_cast<double>(kept.size());
+  map.weights = only_tokens(std::move(map.weights), std::move(kept));
 }
+
+// A trace owns its sources alone.
+class Borrowed : public capture::WeightSource {
+ public:
+  explicit Borrowed(ShownWeights weights) : weights_(std::move(weights)) {}
+
+  size_t batch() const override { return weights_->batch(); }
+  size_t num_heads() const override { return weights_->num_heads(); }
+  size_t query_len() const override { return weights_->query_len(); }
+  size_t key_len() const override { return weights_->key_len(); }
+
+ private:
+  void read(const capture::WeightArea& area, std::span<float> weights) const override { weights_->tile(area, weights); }
+
+  ShownWeights weights_;
+};
 
 }  // namespace
 
@@ -117,14 +122,10 @@ capture::Trace in_words(const capture::Trace& trace) {
   capture::TraceInfo info = trace.info();
   info.tokens = joined_tokens(trace.info().tokens, grouping, trace.info().text);
   capture::Trace words(info);
-  const size_t n = grouping.words();
   bool any = false;
   for (const size_t layer : info.layers) {
-    if (!trace.has(Stage::weights, layer)) continue;
-    tensor::Tensor joined(tensor::Shape{1, info.heads.size(), n, n});
-    for (size_t i = 0; i < info.heads.size(); ++i)
-      join_weights(head_weights(trace, layer, info.heads[i]), grouping, joined.as<float>().subspan(i * n * n, n * n));
-    words.add(Stage::weights, layer, std::move(joined));
+    if (!trace.shows(Stage::weights, layer)) continue;
+    words.attach(Stage::weights, layer, std::make_unique<Borrowed>(joined(layer_weights(trace, layer), grouping)));
     any = any || !info.heads.empty();
   }
   if (!any) base::fail("weights", "a trace with weights", "none", "record the stage weights");
@@ -132,8 +133,8 @@ capture::Trace in_words(const capture::Trace& trace) {
 }
 
 AttentionMap attention_map(const capture::Trace& trace, size_t layer, size_t head, const MapOptions& options) {
-  const auto weights = head_weights(trace, layer, head);
   AttentionMap map;
+  map.weights = head_weights(trace, layer, head);
   map.model = trace.info().model;
   map.layer = layer;
   map.head = head;
@@ -147,14 +148,11 @@ AttentionMap attention_map(const capture::Trace& trace, size_t layer, size_t hea
   if (options.words) {
     const Grouping grouping = grouping_of(map.tokens);
     map.tokens = joined_tokens(map.tokens, grouping, trace.info().text);
-    map.weights.resize(grouping.words() * grouping.words());
-    join_weights(weights, grouping, map.weights);
     map.places.clear();
     for (size_t i = 0; i < grouping.word_of.size(); ++i)
       if (grouping.word_of[i] == map.places.size()) map.places.push_back(i);
     if (map.from) map.from = grouping.word_of[*map.from];
-  } else {
-    map.weights.assign(weights.begin(), weights.end());
+    map.weights = joined(std::move(map.weights), grouping);
   }
   if (options.hide_special) hide_special(map);
   return map;

@@ -8,6 +8,7 @@
 
 #include "clearhead/capture/trace.h"
 #include "clearhead/views/head_summary.h"
+#include "clearhead/views/shown_weights.h"
 #include "clearhead/views/terminal.h"
 
 namespace clearhead::views {
@@ -19,9 +20,11 @@ struct AttentionMap {
   HeadKind kind = HeadKind::content;
   std::vector<capture::TraceToken> tokens;  // [n]
   std::vector<size_t> places;               // [n]: index in the trace of each token (of a word, of its first)
-  std::vector<float> weights;               // [n, n], row-major, rows attend
+  ShownWeights weights;                     // [1, 1, n, n], rows attend; read from the trace, which must outlive it
   double hidden_mass = 0;                   // mean mass per row that hidden special tokens took
   std::optional<size_t> from;               // row of the token that MapOptions::from names
+
+  std::vector<float> row(size_t query) const { return row_of(*weights, query); }  // [n]
 };
 
 struct MapOptions {
@@ -32,12 +35,15 @@ struct MapOptions {
 };
 
 // The trace with its tokens joined to words and its weights with them: what draw_overview, draw_row, draw_head_table,
-// summarize_heads and attend_json show when words are asked for (attention_map joins by itself). Only weights are kept.
-// A word of several pieces has id -1. Throws: Error if the trace has no weights.
+// summarize_heads and attend_json show when words are asked for (attention_map joins by itself). It has weights only,
+// joined when they are looked at, from trace, which must outlive it. A word of several pieces has id -1.
+// Throws: Error if the trace has no weights.
 capture::Trace in_words(const capture::Trace& trace);
+capture::Trace in_words(capture::Trace&& trace) = delete;
 
 // Throws: Error if the head's weights were not recorded; Error (usage) if from is no token or is hidden.
 AttentionMap attention_map(const capture::Trace& trace, size_t layer, size_t head, const MapOptions& options);
+AttentionMap attention_map(capture::Trace&& trace, size_t layer, size_t head, const MapOptions& options) = delete;
 
 // The map in colour, fitting the width, and per token where it looks; with map.from that row alone. Long texts are
 // pooled by maximum, so that the picture stays within a screen.

@@ -12,8 +12,8 @@
 #include "clearhead/base/error.h"
 #include "clearhead/base/parallel.h"
 #include "clearhead/base/utf8.h"
-#include "clearhead/tensor/tensor.h"
 #include "clearhead/text/unicode.h"
+#include "clearhead/views/shown_weights.h"
 
 namespace clearhead::views {
 namespace {
@@ -46,33 +46,21 @@ bool is_punctuation(std::string_view token) {
   return any;
 }
 
-// What all heads of a layer share.
+// What all heads share.
 struct Setting {
-  size_t layer = 0;
-  size_t seq_len = 0;
   std::vector<uint8_t> special, punctuation;  // [seq]
   bool any_special = false, any_punctuation = false;
-  std::vector<uint8_t> visible;  // [seq, seq]
 
-  bool sees(size_t query, size_t key) const { return visible[query * seq_len + key] != 0; }
+  size_t seq_len() const { return special.size(); }
 };
 
-Setting setting_of(const capture::Trace& trace, size_t layer) {
+Setting setting_of(const std::vector<capture::TraceToken>& tokens) {
   Setting setting;
-  setting.layer = layer;
-  const auto& tokens = trace.info().tokens;
-  setting.seq_len = tokens.size();
   for (const auto& token : tokens) {
     setting.special.push_back(token.special ? 1 : 0);
     setting.punctuation.push_back(!token.special && is_punctuation(token.text) ? 1 : 0);
     setting.any_special = setting.any_special || setting.special.back() != 0;
     setting.any_punctuation = setting.any_punctuation || setting.punctuation.back() != 0;
-  }
-  const size_t size = setting.seq_len * setting.seq_len;
-  setting.visible.assign(size, 0);
-  for (const size_t head : trace.info().heads) {
-    const auto weights = head_weights(trace, layer, head);
-    for (size_t i = 0; i < size; ++i) setting.visible[i] |= weights[i] != 0 ? 1 : 0;
   }
   return setting;
 }
@@ -81,6 +69,11 @@ Setting setting_of(const capture::Trace& trace, size_t layer) {
 class StrongestLinks {
  public:
   explicit StrongestLinks(size_t count) : count_(count) {}
+
+  // Others stand behind all that were offered here.
+  void merge(const StrongestLinks& others) {
+    for (const Entry& entry : others.best_) offer(entry.strength, entry.link);
+  }
 
   void offer(double strength, const Link& link) {
     if (count_ == 0 || (best_.size() == count_ && strength <= best_.back().strength)) return;
@@ -105,37 +98,59 @@ class StrongestLinks {
   std::vector<Entry> best_;
 };
 
-// Sums over one row of weights.
+// Sums over one row of weights, and the weights of its neighbours; those that the query does not see are absent.
 struct RowFigures {
   double mass = 0, largest = 0, entropy = 0, distance = 0, special = 0, punctuation = 0;
   size_t visible = 0;
+  std::optional<float> previous, next, self, first;
 };
 
-RowFigures row_figures(const Setting& setting, std::span<const float> row, size_t query) {
+// A row of weights and which of its keys may be seen.
+struct WeightRow {
+  size_t query;
+  std::span<const float> weights;    // [seq]
+  std::span<const uint8_t> visible;  // [seq]
+
+  std::optional<float> seen(size_t key) const {
+    return key < weights.size() && visible[key] != 0 ? std::optional(weights[key]) : std::nullopt;
+  }
+};
+
+RowFigures row_figures(const Setting& setting, const WeightRow& row) {
   RowFigures figures;
-  for (size_t key = 0; key < row.size(); ++key) {
-    const double weight = row[key];
-    if (setting.sees(query, key)) ++figures.visible;
+  for (size_t key = 0; key < row.weights.size(); ++key) {
+    const double weight = row.weights[key];
+    if (row.visible[key] != 0) ++figures.visible;
     if (!(weight > 0) || !std::isfinite(weight)) continue;
     figures.mass += weight;
     figures.largest = std::max(figures.largest, weight);
     figures.entropy -= weight * std::log(weight);
-    figures.distance += weight * std::abs(static_cast<double>(query) - static_cast<double>(key));
+    figures.distance += weight * std::abs(static_cast<double>(row.query) - static_cast<double>(key));
     if (setting.special[key] != 0) figures.special += weight;
     if (setting.punctuation[key] != 0) figures.punctuation += weight;
   }
+  if (row.query > 0) figures.previous = row.seen(row.query - 1);
+  figures.next = row.seen(row.query + 1);
+  figures.self = row.seen(row.query);
+  figures.first = row.seen(0);
   return figures;
 }
 
-void offer_links(StrongestLinks& strongest, const Setting& setting, std::span<const float> row, size_t query,
-                 const RowFigures& figures) {
-  if (setting.special[query] != 0) return;
+void offer_links(StrongestLinks& strongest, const Setting& setting, const WeightRow& row, const RowFigures& figures) {
+  if (setting.special[row.query] != 0 || figures.mass <= 0) return;
   const double share = (figures.mass - figures.special) / figures.mass;
-  for (size_t key = 0; key < row.size(); ++key) {
-    if (key != query && setting.special[key] == 0 && row[key] > 0 && std::isfinite(row[key]))
-      strongest.offer(row[key] * share, {query, key, row[key]});
+  for (size_t key = 0; key < row.weights.size(); ++key) {
+    const float weight = row.weights[key];
+    if (key != row.query && setting.special[key] == 0 && weight > 0 && std::isfinite(weight))
+      strongest.offer(weight * share, {row.query, key, weight});
   }
 }
+
+// What one head does in some rows that stand one after another.
+struct HeadRows {
+  std::vector<RowFigures> figures;
+  StrongestLinks links;
+};
 
 HeadKind kind_of(const HeadSummary& summary) {
   if (summary.previous > kPositionThreshold) return HeadKind::previous;
@@ -147,44 +162,106 @@ HeadKind kind_of(const HeadSummary& summary) {
   return HeadKind::content;
 }
 
-HeadSummary summarize(const Setting& setting, std::span<const float> weights, size_t head, size_t links_per_head) {
-  const size_t seq_len = setting.seq_len;
-  Mean entropy, relative_entropy, strongest, previous, next, self, first, special, punctuation, distance;
-  StrongestLinks links(std::max<size_t>(1, links_per_head));
-  for (size_t query = 0; query < seq_len; ++query) {
-    const auto row = weights.subspan(query * seq_len, seq_len);
-    const RowFigures figures = row_figures(setting, row, query);
-    if (figures.mass <= 0) continue;
-    entropy.add(figures.entropy);
-    if (figures.visible >= 2) relative_entropy.add(figures.entropy / std::log(static_cast<double>(figures.visible)));
-    strongest.add(figures.largest);
-    distance.add(figures.distance);
-    if (query > 0 && setting.sees(query, query - 1)) previous.add(row[query - 1]);
-    if (query + 1 < seq_len && setting.sees(query, query + 1)) next.add(row[query + 1]);
-    if (setting.sees(query, query)) self.add(row[query]);
-    if (setting.sees(query, 0)) first.add(row[0]);
-    if (setting.any_special) special.add(figures.special);
-    if (setting.any_punctuation) punctuation.add(figures.punctuation);
-    offer_links(links, setting, row, query, figures);
+constexpr size_t kQueries = 16;  // rows of all heads that are looked at together
+
+// Rows [first, first + kQueries) of all heads of a layer.
+std::vector<HeadRows> look_at_rows(const Setting& setting, const capture::WeightSource& weights, size_t first,
+                                   size_t links_per_head) {
+  const size_t seq_len = setting.seq_len(), count = std::min(kQueries, seq_len - first), heads = weights.num_heads();
+  std::vector<float> rows(heads * count * seq_len);
+  std::vector<uint8_t> visible(count * seq_len, 0);
+  for (size_t head = 0; head < heads; ++head) {
+    const auto part = std::span(rows).subspan(head * visible.size(), visible.size());
+    weights.tile({0, head, first, count, 0, seq_len}, part);
+    for (size_t i = 0; i < visible.size(); ++i) visible[i] |= part[i] != 0 ? 1 : 0;
   }
-  HeadSummary summary;
-  summary.layer = setting.layer;
-  summary.head = head;
-  summary.links = links.links();
-  summary.links.resize(std::min(summary.links.size(), links_per_head));
-  summary.telling = links.largest();
-  summary.entropy = entropy.value();
-  summary.relative_entropy = relative_entropy.value();
-  summary.strongest = strongest.value();
-  summary.previous = previous.value();
-  summary.next = next.value();
-  summary.self = self.value();
-  summary.first = first.value();
-  summary.special = special.value();
-  summary.punctuation = punctuation.value();
-  summary.mean_distance = distance.value();
-  summary.kind = kind_of(summary);
-  return summary;
+  std::vector<HeadRows> result;
+  for (size_t head = 0; head < heads; ++head) {
+    HeadRows& one = result.emplace_back(HeadRows{{}, StrongestLinks(links_per_head)});
+    for (size_t i = 0; i < count; ++i) {
+      const WeightRow row{first + i, std::span(rows).subspan((head * count + i) * seq_len, seq_len),
+                          std::span(visible).subspan(i * seq_len, seq_len)};
+      one.figures.push_back(row_figures(setting, row));
+      offer_links(one.links, setting, row, one.figures.back());
+    }
+  }
+  return result;
+}
+
+// The rows of one head, block after block, become its summary.
+class Summary {
+ public:
+  explicit Summary(size_t links_per_head)
+      : links_per_head_(links_per_head), links_(std::max<size_t>(1, links_per_head)) {}
+
+  void add(const Setting& setting, const HeadRows& rows) {
+    for (const RowFigures& figures : rows.figures) add(setting, figures);
+    links_.merge(rows.links);
+  }
+
+  HeadSummary finish(size_t layer, size_t head) const {
+    HeadSummary summary;
+    summary.layer = layer;
+    summary.head = head;
+    summary.links = links_.links();
+    summary.links.resize(std::min(summary.links.size(), links_per_head_));
+    summary.telling = links_.largest();
+    summary.entropy = entropy_.value();
+    summary.relative_entropy = relative_entropy_.value();
+    summary.strongest = strongest_.value();
+    summary.previous = previous_.value();
+    summary.next = next_.value();
+    summary.self = self_.value();
+    summary.first = first_.value();
+    summary.special = special_.value();
+    summary.punctuation = punctuation_.value();
+    summary.mean_distance = distance_.value();
+    summary.kind = kind_of(summary);
+    return summary;
+  }
+
+ private:
+  void add(const Setting& setting, const RowFigures& figures) {
+    if (figures.mass <= 0) return;
+    entropy_.add(figures.entropy);
+    if (figures.visible >= 2) relative_entropy_.add(figures.entropy / std::log(static_cast<double>(figures.visible)));
+    strongest_.add(figures.largest);
+    distance_.add(figures.distance);
+    if (figures.previous) previous_.add(*figures.previous);
+    if (figures.next) next_.add(*figures.next);
+    if (figures.self) self_.add(*figures.self);
+    if (figures.first) first_.add(*figures.first);
+    if (setting.any_special) special_.add(figures.special);
+    if (setting.any_punctuation) punctuation_.add(figures.punctuation);
+  }
+
+  size_t links_per_head_;
+  StrongestLinks links_;
+  Mean entropy_, relative_entropy_, strongest_, previous_, next_, self_, first_, special_, punctuation_, distance_;
+};
+
+// Summaries of all heads of some layers, layer by layer.
+std::vector<HeadSummary> summarize_layers(const capture::Trace& trace, const std::vector<size_t>& layers,
+                                          size_t links_per_head) {
+  const auto& heads = trace.info().heads;
+  const Setting setting = setting_of(trace.info().tokens);
+  std::vector<ShownWeights> weights;
+  for (const size_t layer : layers) weights.push_back(layer_weights(trace, layer));
+  const size_t blocks = (setting.seq_len() + kQueries - 1) / kQueries;
+  std::vector<std::vector<HeadRows>> rows(layers.size() * blocks);
+  base::parallel_for(rows.size(), [&](size_t unit) {
+    rows[unit] =
+        look_at_rows(setting, *weights[unit / blocks], unit % blocks * kQueries, std::max<size_t>(1, links_per_head));
+  });
+  std::vector<HeadSummary> summaries;
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    for (size_t head = 0; head < heads.size(); ++head) {
+      Summary summary(links_per_head);
+      for (size_t block = 0; block < blocks; ++block) summary.add(setting, rows[layer * blocks + block][head]);
+      summaries.push_back(summary.finish(layers[layer], heads[head]));
+    }
+  }
+  return summaries;
 }
 
 }  // namespace
@@ -218,24 +295,6 @@ std::string_view kind_rules() {
   return text;
 }
 
-std::span<const float> head_weights(const capture::Trace& trace, size_t layer, size_t head) {
-  const auto& heads = trace.info().heads;
-  const auto place = std::find(heads.begin(), heads.end(), head);
-  if (place == heads.end() || !trace.has(Stage::weights, layer)) {
-    base::fail("weights", fmt::format("recorded weights of layer {} head {}", layer, head), "none",
-               "record the stage weights of this layer and head");
-  }
-  const tensor::Tensor& weights = trace.tensor(Stage::weights, layer);
-  const size_t seq_len = trace.info().tokens.size();
-  const tensor::Shape expected{1, heads.size(), seq_len, seq_len};
-  if (weights.shape() != expected) {
-    base::fail("weights", fmt::format("weights of shape {} in layer {}", expected.text(), layer),
-               weights.shape().text());
-  }
-  const auto size = seq_len * seq_len;
-  return weights.as<float>().subspan(static_cast<size_t>(place - heads.begin()) * size, size);
-}
-
 std::optional<RankedLink> strongest_link(std::span<const float> row, size_t query,
                                          const std::vector<capture::TraceToken>& tokens) {
   if (tokens[query].special) return {};
@@ -253,27 +312,18 @@ std::optional<RankedLink> strongest_link(std::span<const float> row, size_t quer
 }
 
 HeadSummary summarize_head(const capture::Trace& trace, size_t layer, size_t head, size_t links_per_head) {
-  const auto weights = head_weights(trace, layer, head);
-  return summarize(setting_of(trace, layer), weights, head, links_per_head);
+  head_weights(trace, layer, head);  // says what is missing
+  const auto summaries = summarize_layers(trace, {layer}, links_per_head);
+  return *std::ranges::find(summaries, head, &HeadSummary::head);
 }
 
 std::vector<HeadSummary> summarize_heads(const capture::Trace& trace, size_t links_per_head) {
-  const auto& heads = trace.info().heads;
-  std::vector<HeadSummary> summaries;
+  std::vector<size_t> layers;
   for (const size_t layer : trace.info().layers) {
-    if (!trace.has(Stage::weights, layer) || heads.empty()) continue;
-    const Setting setting = setting_of(trace, layer);
-    const size_t begin = summaries.size();
-    summaries.resize(begin + heads.size());
-    base::parallel_for(heads.size(), [&](size_t i) {
-      summaries[begin + i] = summarize(setting, head_weights(trace, layer, heads[i]), heads[i], links_per_head);
-    });
+    if (trace.shows(Stage::weights, layer) && !trace.info().heads.empty()) layers.push_back(layer);
   }
-  if (summaries.empty()) base::fail("weights", "a trace with weights", "none", "record the stage weights");
-  std::sort(summaries.begin(), summaries.end(), [](const HeadSummary& a, const HeadSummary& b) {
-    return std::tie(a.layer, a.head) < std::tie(b.layer, b.head);
-  });
-  return summaries;
+  if (layers.empty()) base::fail("weights", "a trace with weights", "none", "record the stage weights");
+  return summarize_layers(trace, layers, links_per_head);
 }
 
 std::vector<HeadSummary> in_order_of_telling(std::vector<HeadSummary> heads) {

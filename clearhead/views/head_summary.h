@@ -47,10 +47,6 @@ struct HeadSummary {
   std::optional<double> mean_distance;                                      // in tokens
 };
 
-// The weights of one recorded head. Shapes: [seq, seq], rows attend.
-// Throws: Error if they were not recorded.
-std::span<const float> head_weights(const capture::Trace& trace, size_t layer, size_t head);
-
 // A link with its strength, as HeadSummary::links ranks them.
 struct RankedLink {
   Link link;
@@ -64,7 +60,7 @@ std::optional<RankedLink> strongest_link(std::span<const float> row, size_t quer
 // Rules behind HeadKind with their thresholds, a line each, as text for `heads --help` and the documentation.
 std::string_view kind_rules();
 
-// One summary per recorded head with weights, by layer and head.
+// One summary per recorded head with weights, by layer and head, from rows that are rebuilt a few at a time.
 // Throws: Error if the trace has no weights.
 std::vector<HeadSummary> summarize_heads(const capture::Trace& trace, size_t links_per_head = 8);
 

@@ -47,8 +47,7 @@ void write_rows(JsonWriter& json, const capture::Trace& trace, const std::vector
     base::refuse("from", fmt::format("a token below {}", tokens.size()), fmt::format("{}", query));
   json.key("rows").begin_list();
   for (const HeadSummary& head : heads) {
-    const auto full = head_weights(trace, head.layer, head.head).subspan(query * tokens.size(), tokens.size());
-    std::vector<float> row(full.begin(), full.end());
+    std::vector<float> row = row_of(*head_weights(trace, head.layer, head.head), query);
     for (size_t key = 0; options.hide_special && key < row.size(); ++key)
       if (tokens[key].special) row[key] = 0;
     json.begin_object().member("layer", head.layer).member("head", head.head).member("query", query);
@@ -89,7 +88,7 @@ std::optional<std::vector<float>> row_numbers(const capture::Trace& trace, Stage
   const size_t n = info.tokens.size();
   const tensor::Shape expected{1, info.heads.size(), n};
   if (options.words || place == info.heads.end() || !trace.has(stage, layer)) return {};
-  const tensor::Tensor& values = trace.tensor(stage, layer);
+  const tensor::TensorView values = trace.tensor(stage, layer);
   if (values.shape() != expected) return {};
   const auto all = values.as<float>().subspan(static_cast<size_t>(place - info.heads.begin()) * n, n);
   std::vector<float> kept;
@@ -118,7 +117,7 @@ std::string attend_head_json(const capture::Trace& trace, size_t layer, size_t h
   json.begin_object().member("model", map.model).member("text", trace.info().text);
   write_tokens(json, map.tokens);
   json.member("layer", layer).member("head", head).key("weights").begin_list();
-  for (size_t query = 0; query < n; ++query) json.list(std::span(map.weights).subspan(query * n, n));
+  for (size_t query = 0; query < n; ++query) json.list(map.row(query));
   json.end_list();
   write_row_numbers(json, row_numbers(trace, Stage::row_reference, layer, head, options),
                     row_numbers(trace, Stage::row_sum, layer, head, options));

@@ -36,9 +36,9 @@ std::string short_number(double value) {
 LessonBuilder::LessonBuilder(const capture::Trace& trace, const LessonOptions& options)
     : trace_(trace), options_(options), texts_(options.language) {
   const size_t layer = options.focus.layer;
-  const auto& query = trace.tensor(capture::Stage::query, layer).shape();
-  const auto& key = trace.tensor(capture::Stage::key, layer).shape();
-  const auto& value = trace.tensor(capture::Stage::value, layer).shape();
+  const auto query = trace.tensor(capture::Stage::query, layer).shape();
+  const auto key = trace.tensor(capture::Stage::key, layer).shape();
+  const auto value = trace.tensor(capture::Stage::value, layer).shape();
   seq_ = query[1];
   num_heads_ = query[2];
   head_dim_ = query[3];
@@ -94,10 +94,16 @@ LessonStep& LessonBuilder::add_step(const std::string& name, std::vector<std::st
 LessonNumber LessonBuilder::number(capture::Stage stage, std::vector<size_t> index, std::string label) const {
   const bool in_layer = capture::info(stage).place == capture::Place::in_layer;
   const size_t layer = in_layer ? options_.focus.layer : 0;
-  const tensor::Tensor& values = trace_.tensor(stage, layer);
   LessonNumber result;
   result.label = std::move(label);
-  result.value = values.as<float>()[flat_place(values.shape(), index)];
+  if (capture::is_square(stage)) {
+    float value = 0;
+    trace_.source(stage, layer).tile({index.at(0), index.at(1), index.at(2), 1, index.at(3), 1}, {&value, 1});
+    result.value = value;
+  } else {
+    const tensor::TensorView values = trace_.tensor(stage, layer);
+    result.value = values.as<float>()[flat_place(values.shape(), index)];
+  }
   result.stage = stage;
   result.layer = layer;
   result.index = std::move(index);
@@ -114,7 +120,13 @@ LessonNumber LessonBuilder::derived(std::string label, double value, std::string
 
 std::vector<float> LessonBuilder::vector(capture::Stage stage, const std::vector<size_t>& index) const {
   const bool in_layer = capture::info(stage).place == capture::Place::in_layer;
-  const tensor::Tensor& values = trace_.tensor(stage, in_layer ? options_.focus.layer : 0);
+  if (capture::is_square(stage)) {
+    const capture::WeightSource& source = trace_.source(stage, options_.focus.layer);
+    std::vector<float> row(source.key_len());
+    source.row(index.at(0), index.at(1), index.at(2), row);
+    return row;
+  }
+  const tensor::TensorView values = trace_.tensor(stage, in_layer ? options_.focus.layer : 0);
   const size_t length = values.shape()[values.shape().rank() - 1];
   const auto part = values.as<float>().subspan(flat_place(values.shape(), index), length);
   return {part.begin(), part.end()};

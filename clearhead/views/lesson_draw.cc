@@ -163,10 +163,10 @@ class LessonDrawer {
 
   std::string draw(const HeadRows& picture) const {
     std::string page;
-    const auto& weights = trace_.tensor(capture::Stage::weights, picture.layer);
-    const size_t heads = weights.shape()[1], seq = weights.shape()[3];
-    for (size_t head = 0; head < heads; ++head) {
-      const auto row = weights.as<float>().subspan((head * seq + picture.query) * seq, seq);
+    const capture::WeightSource& weights = trace_.source(capture::Stage::weights, picture.layer);
+    std::vector<float> row(weights.key_len());
+    for (size_t head = 0; head < weights.num_heads(); ++head) {
+      weights.row(0, head, picture.query, row);
       const size_t key = strongest_key(trace_, picture.layer, head, picture.query);
       const std::string label = fit(fmt::format("{} {}", texts_.text("head_word"), head), kLabel, pen_.style());
       page += indent() + ink(label, Ink::dim) + token_label(key, kLabel) + " " + pen_.bar(row[key], kBar).str() +

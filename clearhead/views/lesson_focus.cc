@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <vector>
 
 #include "clearhead/base/error.h"
 #include "clearhead/views/lesson.h"
@@ -9,9 +10,10 @@ namespace clearhead::views {
 size_t strongest_key(const capture::Trace& trace, size_t layer, size_t head, size_t query) {
   const auto& heads = trace.info().heads;
   const auto axis = static_cast<size_t>(std::ranges::find(heads, head) - heads.begin());
-  const auto& weights = trace.tensor(capture::Stage::weights, layer);
-  const size_t seq = weights.shape()[3];
-  const auto row = weights.as<float>().subspan((axis * seq + query) * seq, seq);
+  const capture::WeightSource& weights = trace.source(capture::Stage::weights, layer);
+  const size_t seq = weights.key_len();
+  std::vector<float> row(seq);
+  weights.row(0, axis, query, row);
   const auto& tokens = trace.info().tokens;
   std::optional<size_t> best;
   for (size_t j = 0; j < seq; ++j) {

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "clearhead/base/parallel.h"
+
 namespace clearhead::views {
 namespace {
 
@@ -80,15 +84,20 @@ MapLayout map_layout(const AttentionMap& map, const Labels& labels) {
   return layout;
 }
 
-std::vector<float> pooled_by_maximum(std::span<const float> weights, size_t n, size_t pool) {
-  const size_t bins = (n + pool - 1) / pool;
+std::vector<float> pooled_by_maximum(const capture::WeightSource& weights, size_t pool) {
+  const size_t n = weights.key_len(), bins = (n + pool - 1) / pool;
   std::vector<float> pooled(bins * bins, 0.0F);
-  for (size_t query = 0; query < n; ++query) {
-    for (size_t key = 0; key < n; ++key) {
-      float& bin = pooled[query / pool * bins + key / pool];
-      bin = std::max(bin, weights[query * n + key]);
+  base::parallel_for(bins, [&](size_t bin) {
+    const size_t first = bin * pool, count = std::min(pool, n - first);
+    std::vector<float> row(n);
+    for (size_t query = first; query < first + count; ++query) {
+      weights.row(0, 0, query, row);
+      for (size_t key = 0; key < n; ++key) {
+        float& cell = pooled[bin * bins + key / pool];
+        cell = std::max(cell, row[key]);
+      }
     }
-  }
+  });
   return pooled;
 }
 

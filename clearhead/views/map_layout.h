@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "clearhead/views/labels.h"
@@ -26,7 +25,8 @@ struct MapLayout {
 // Cells as large as the labels' width allows; pooled if not even the smallest fit.
 MapLayout map_layout(const AttentionMap& map, const Labels& labels);
 
-// The largest weight of each cell. Shapes: weights [n, n], result [bins, bins].
-std::vector<float> pooled_by_maximum(std::span<const float> weights, size_t n, size_t pool);
+// The largest weight of each cell of pool x pool tokens, the last cells smaller. Shapes: weights [1, 1, n, n], result
+// [bins, bins].
+std::vector<float> pooled_by_maximum(const capture::WeightSource& weights, size_t pool);
 
 }  // namespace clearhead::views

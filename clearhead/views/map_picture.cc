@@ -28,7 +28,7 @@ class MapPicture {
  public:
   MapPicture(const AttentionMap& map, const Labels& labels)
       : map_(map), labels_(labels), pen_(labels.pen()), layout_(map_layout(map, labels)) {
-    weights_ = pooled_by_maximum(map.weights, map.tokens.size(), layout_.pool);
+    weights_ = pooled_by_maximum(*map.weights, layout_.pool);
   }
 
   size_t pool() const { return layout_.pool; }
@@ -182,15 +182,12 @@ std::vector<size_t> rows_to_list(const AttentionMap& map) {
   std::vector<size_t> rows;
   for (size_t row = 0; row < n; ++row) rows.push_back(row);
   if (n <= kMostRowsListed) return rows;
-  const auto strongest = [&](size_t row) {
-    float best = 0;
-    if (map.tokens[row].special) return best;
+  std::vector<float> key_of_row(n, 0.0f);
+  for_each_row(*map.weights, [&](size_t row, std::span<const float> weights) {
+    if (map.tokens[row].special) return;
     for (size_t key = 0; key < n; ++key)
-      if (key != row && !map.tokens[key].special) best = std::max(best, map.weights[row * n + key]);
-    return best;
-  };
-  std::vector<float> key_of_row;
-  for (const size_t row : rows) key_of_row.push_back(strongest(row));
+      if (key != row && !map.tokens[key].special) key_of_row[row] = std::max(key_of_row[row], weights[key]);
+  });
   std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) { return key_of_row[a] > key_of_row[b]; });
   rows.resize(kFewRowsListed);
   std::sort(rows.begin(), rows.end());
@@ -204,19 +201,20 @@ void draw_rows(std::string& output, const AttentionMap& map, const MapOptions& o
   labels.heading(output, labels.word("rows_title"));
   size_t widest_name = 0, widest_keys = 0;
   std::vector<Text> names, keys;
+  std::vector<std::vector<float>> weights;
   for (const size_t row : rows) {
+    weights.push_back(map.row(row));
     names.push_back(labels.leading_token(map.tokens[row], map.places[row], map.places.back() + 1));
-    keys.push_back(labels.strongest_of_row(std::span(map.weights).subspan(row * n, n), map.tokens, options.top));
+    keys.push_back(labels.strongest_of_row(weights.back(), map.tokens, options.top));
     widest_name = std::max(widest_name, names.back().width());
     widest_keys = std::max(widest_keys, keys.back().width());
   }
   const size_t room = labels.width() - std::min(labels.width(), widest_name + 5 + kBarColumns + 4);
   widest_keys = std::min(widest_keys, room);
   for (size_t i = 0; i < rows.size(); ++i) {
-    const auto weights = std::span(map.weights).subspan(rows[i] * n, n);
     labels.line(output, names[i].padded(widest_name) + Text(" ") + pen.write(pen.arrow(), Ink::dim) + Text(" ") +
                             keys[i].cut(widest_keys, pen.style()).padded(widest_keys) + Text("  ") +
-                            labels.bar_of_row(weights, options.top, kBarColumns));
+                            labels.bar_of_row(weights[i], options.top, kBarColumns));
   }
   if (rows.size() < n) {
     const Text count(fmt::format("{}", n - rows.size()));

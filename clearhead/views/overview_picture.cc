@@ -236,19 +236,19 @@ class Overview {
   }
 
   std::vector<Best> best_per_token() const {
-    const size_t n = tokens_.size();
-    std::vector<Best> best;
-    for (size_t query = 0; query < n; ++query) {
-      std::optional<Best> found;
-      for (const HeadSummary& head : heads_) {
-        if (head.kind != HeadKind::content) break;
-        const auto row = head_weights(trace_, head.layer, head.head).subspan(query * n, n);
+    std::vector<std::optional<Best>> found(tokens_.size());
+    for (const HeadSummary& head : heads_) {
+      if (head.kind != HeadKind::content) break;
+      for_each_row(*head_weights(trace_, head.layer, head.head), [&](size_t query, std::span<const float> row) {
         const auto link = strongest_link(row, query, tokens_);
-        if (link && (!found || link->strength > found->strength)) found = Best{link->link, link->strength, &head};
-      }
-      if (found) best.push_back(*found);
+        std::optional<Best>& best = found[query];
+        if (link && (!best || link->strength > best->strength)) best = Best{link->link, link->strength, &head};
+      });
     }
-    return best;
+    std::vector<Best> all;
+    for (const auto& best : found)
+      if (best) all.push_back(*best);
+    return all;
   }
 
   static void keep_strongest(std::vector<Best>& best) {

@@ -74,9 +74,8 @@ struct Place {
 // Content heads by the strength of their strongest link from the token; then the others as given.
 std::vector<Place> heads_for(const capture::Trace& trace, size_t query, const std::vector<HeadSummary>& heads) {
   std::vector<Place> places;
-  const size_t n = trace.info().tokens.size();
   for (size_t i = 0; i < heads.size(); ++i) {
-    const auto row = head_weights(trace, heads[i].layer, heads[i].head).subspan(query * n, n);
+    const std::vector<float> row = row_of(*head_weights(trace, heads[i].layer, heads[i].head), query);
     const auto link = strongest_link(row, query, trace.info().tokens);
     const double strength = link ? link->strength : 0;
     places.push_back({i, heads[i].kind == HeadKind::content ? strength : strength - 2});
@@ -98,8 +97,8 @@ std::vector<float> without_special(std::span<const float> row, const std::vector
 std::string draw_map_row(const AttentionMap& map, const MapOptions& options, const Labels& labels) {
   std::string output;
   const Pen& pen = labels.pen();
-  const size_t query = *map.from, n = map.tokens.size();
-  const auto row = std::span(map.weights).subspan(query * n, n);
+  const size_t query = *map.from;
+  const std::vector<float> row = map.row(query);
   labels.title(output, fill_in(labels.word("map_row_title"), {{"model", labels.name(map.model)},
                                                               {"head", labels.head(map.layer, map.head)},
                                                               {"query", labels.token(map.tokens[query], Ink::query)},
@@ -134,9 +133,8 @@ std::string draw_row(const capture::Trace& trace, size_t query, const std::vecto
   double hidden = 0;
   for (const Place& place : places) {
     const HeadSummary& head = heads_in_order[place.rank];
-    const auto full = head_weights(trace, head.layer, head.head).subspan(query * tokens.size(), tokens.size());
-    const std::vector<float> row =
-        options.hide_special ? without_special(full, tokens) : std::vector(full.begin(), full.end());
+    const std::vector<float> full = row_of(*head_weights(trace, head.layer, head.head), query);
+    const std::vector<float> row = options.hide_special ? without_special(full, tokens) : full;
     hidden += std::accumulate(full.begin(), full.end(), 0.0) - std::accumulate(row.begin(), row.end(), 0.0);
     names.push_back(pen.write(pen.glyph(head.kind), head.kind) + Text(" ") + labels.head(head.layer, head.head));
     keys.push_back(labels.strongest_of_row(row, tokens, options.top));

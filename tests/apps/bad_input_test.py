@@ -101,7 +101,7 @@ class BadInput(unittest.TestCase):
         self.refused(2, "one of attend", "frobnicate")
         self.refused(2, ".safetensors", "record", CAT, "--output", str(self.folder / "trace"))
         self.refused(1, "No such file", "verify", str(self.folder / "none.safetensors"))
-        self.refused(2, "text 2 of --lines", "attend", "--lines", "--json", "--file", "-", stdin=b"a\n" + b"word " * 600 + b"\nb\n")
+        self.refused(2, "text 2 of 3", "attend", "--lines", "--json", "--file", "-", stdin=b"a\n" + b"word " * 600 + b"\nb\n")
         self.refused(2, "0 to 5", "attend", CAT, "--layer", "6", "--head", "0")
         self.refused(2, "0 to 11", "attend", CAT, "--layer", "5", "--head", "12")
         self.refused(2, "--layer", "attend", CAT, "--head", "3")

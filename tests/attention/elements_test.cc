@@ -86,8 +86,8 @@ TEST(Elements, OfNarrowTypesRebuildTheSameWeights) {
     const Narrow given(problem, dtype);
     Everything seen;
     const auto output = problem.run(&seen);
-    const attention::RebuiltWeights source(problem.config, given.input, output.row_reference.as<float>(),
-                                           output.row_sum.as<float>());
+    const attention::RebuiltWeights source(problem.config, given.input,
+                                           {output.row_reference.as<float>(), output.row_sum.as<float>()});
     std::vector<float> row(530);
     source.row(1, 3, 8, row);
     EXPECT_TRUE(same_bits(row, seen.values(Stage::weights).last(530)));

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "clearhead/attention/fused.h"
+#include "clearhead/attention/watched.h"
 #include "problem.h"
 #include "tests/support/error_text.h"
 #include "tests/support/targets.h"
@@ -41,7 +42,7 @@ Problem watched() {
 struct Rebuilt {
   explicit Rebuilt(const Problem& problem)
       : output(attention::fused_attention(problem.config, problem.input())),
-        source(problem.config, problem.input(), output.row_reference.as<float>(), output.row_sum.as<float>()) {}
+        source(problem.config, problem.input(), {output.row_reference.as<float>(), output.row_sum.as<float>()}) {}
 
   attention::AttentionOutput output;
   RebuiltWeights source;
@@ -143,15 +144,79 @@ TEST(RebuiltWeights, RefuseAreasOutside) {
             "usage: [weights] expected at most 1 x 600 cells; found 2 x 300");
 }
 
-TEST(WatchedAttention, ShowsTheSameRowsByBothPaths) {
+// Everything that a watched layer shows, against the equation as written.
+void expect_shown_as_written(const Problem& problem) {
+  Everything written, watched;
+  const auto exact = problem.run(&written);
+  attention::AttentionOutput output = attention::fused_attention(problem.config, problem.input());
+  attention::FusedAttention fused;
+  attention::watched_attention(
+      problem.config, problem.input(),
+      {output.head_output.as<float>(), output.row_reference.as<float>(), output.row_sum.as<float>()}, fused,
+      {&watched, 2});
+  EXPECT_TRUE(same_bits(all_bits(output), all_bits(exact)));
+  for (Stage stage :
+       {Stage::raw_scores, Stage::scores, Stage::kernel_scores, Stage::row_reference, Stage::row_sum, Stage::weights}) {
+    EXPECT_TRUE(same_bits(watched.get(stage, 2).as<float>(), written.get(stage).as<float>()))
+        << capture::info(stage).name;
+    EXPECT_EQ(watched.get(stage, 2).shape(), written.get(stage).shape());
+  }
+}
+
+TEST(WatchedAttention, ShowsWhatTheEquationAsWrittenShows) {
+  Problem problem = watched();
+  expect_shown_as_written(problem);
+  problem.config.left_window = 200;
+  problem.config.soft_cap = 6.0f;
+  problem.config.alibi_slopes = {.5f, .25f, .125f, .0625f};
+  problem.config.sinks = {1, 2, 3, 30};
+  expect_shown_as_written(problem);
+  std::vector<float> bias = hashed_values(3, kQueries * kKeys, 2.0f);
+  for (size_t i = 0; i < bias.size(); i += 3) bias[i] = -std::numeric_limits<float>::infinity();
+  problem.set_mask(bias, {1, 1, kQueries, kKeys});
+  expect_shown_as_written(problem);
+  problem.mask = {};
+  problem.sequences = {{0, 0, 10, 0, 100, 90}, {0, 12, 28, 130, 400, 372}, {1, 0, 40, 300, 300, 260}};
+  expect_shown_as_written(problem);
+}
+
+// Heads 1 and 3 with the kv heads that they read.
+TEST(RebuiltWeights, NeedOnlyTheHeadsThatAreLookedAt) {
   const Problem problem = watched();
-  StageCollector rows({Stage::row_reference, Stage::row_sum}), everything({Stage::row_reference, Stage::weights});
-  const auto fused = attention::watched_attention(problem.config, problem.input(), &rows, 2);
-  const auto exact = attention::watched_attention(problem.config, problem.input(), &everything, 2);
-  EXPECT_TRUE(same_bits(floats(fused.head_output), floats(exact.head_output)));
-  EXPECT_TRUE(same_bits(floats(rows.get(Stage::row_reference, 2)), floats(everything.get(Stage::row_reference, 2))));
-  EXPECT_EQ(rows.get(Stage::row_sum, 2).shape(), tensor::Shape({2, 4, kQueries}));
-  EXPECT_TRUE(everything.has(Stage::weights, 2));
+  Everything seen;
+  problem.run(&seen);
+  const std::vector<size_t> heads = {1, 3};
+  const auto cut = [](std::span<const float> values, size_t rows, size_t count, size_t inner,
+                      const std::vector<size_t>& kept) {
+    std::vector<float> result;
+    for (size_t row = 0; row < rows; ++row) {
+      for (size_t head : kept) {
+        const auto part = values.subspan((row * count + head) * inner, inner);
+        result.insert(result.end(), part.begin(), part.end());
+      }
+    }
+    return result;
+  };
+  const std::vector<float> query = cut(problem.query, 2 * kQueries, 4, 20, heads);
+  const std::vector<float> reference = cut(seen.values(Stage::row_reference), 2, 4, kQueries, heads);
+  const std::vector<float> sum = cut(seen.values(Stage::row_sum), 2, 4, kQueries, heads);
+  attention::AttentionInput input = problem.input();
+  input.query = query;
+  const RebuiltWeights some(problem.config, input, {reference, sum}, Stage::weights, heads);
+  EXPECT_TRUE(same_bits(some.all().as<float>(), cut(seen.values(Stage::weights), 2, 4, kQueries * kKeys, heads)));
+  EXPECT_EQ(some.num_heads(), 2U);
+
+  const std::vector<float> key = cut(problem.key, 2 * kKeys, 2, 20, {1});
+  input.key = key;
+  const std::vector<float> last = cut(problem.query, 2 * kQueries, 4, 20, {3});
+  input.query = last;
+  const RebuiltWeights one(problem.config, input, {}, Stage::scores, std::vector<size_t>{3});
+  EXPECT_TRUE(same_bits(one.all().as<float>(), cut(seen.values(Stage::scores), 2, 4, kQueries * kKeys, {3})));
+
+  EXPECT_EQ(error_text([&] {
+              RebuiltWeights(problem.config, input, {}, Stage::scores, std::vector<size_t>{3, 1});
+            }),
+            "usage: [weights] expected heads below 4 that rise; found 1");
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <limits>
+#include <span>
 #include <string>
 
 #include "clearhead/base/error.h"
@@ -144,6 +146,31 @@ TEST(OutputFile, APlaceThatBecameAFolderIsLeftAlone) {
             }),
             "[\"" + path + "\"] expected a file that can be replaced; found Is a directory");
   EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(OutputFile, MayBeWrittenInAnyOrderOnceItHasASize) {
+  const tests::TemporaryFolder folder;
+  const auto path = folder / "file";
+  {
+    OutputFile file(path);
+    file.resize(8);
+    file.write("ab");
+    file.write_at(6, std::as_bytes(std::span("gh", 2)));
+    file.write_at(3, std::as_bytes(std::span("d", 1)));
+    EXPECT_FALSE(std::filesystem::exists(path));
+    file.commit();
+  }
+  EXPECT_EQ(tests::read_bytes(path), std::string("ab\0d\0\0gh", 8));
+}
+
+TEST(OutputFile, MeetsAFullDiskWhenItGetsItsSize) {
+  const tests::TemporaryFolder folder;
+  const FileSizeLimit limit(1000);
+  OutputFile file(folder / "file");
+  file.resize(1000);
+  EXPECT_NE(tests::error_text([&] { file.resize(1001); }).find("room to write the file"), std::string::npos);
+  EXPECT_NE(tests::error_text([&] { file.resize(std::numeric_limits<size_t>::max()); }).find("room to write the file"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using tests::counting;
 using tests::error_text;
 using Indices = std::vector<size_t>;
 
-std::vector<float> values(const tensor::Tensor& tensor) {
+std::vector<float> values(const tensor::TensorView& tensor) {
   return {tensor.as<float>().begin(), tensor.as<float>().end()};
 }
 
@@ -83,7 +83,7 @@ TEST(Recorder, AnyCutKeepsThePlacesOfTheHeads) {
     const tensor::Tensor all = counting({batch, 4, rows});
     recorder.observe(Stage::row_sum, 1, all);
     const Trace trace = std::move(recorder).take();
-    const tensor::Tensor& kept = trace.tensor(Stage::row_sum, 1);
+    const tensor::TensorView kept = trace.tensor(Stage::row_sum, 1);
     RC_ASSERT(kept.shape() == (tensor::Shape{batch, heads.size(), rows}));
     for (size_t o = 0; o < batch; ++o) {
       for (size_t i = 0; i < heads.size(); ++i) {

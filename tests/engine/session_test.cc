@@ -123,7 +123,7 @@ TEST(Session, FromTextToTraceTheVerbLooksAtWhoActs) {
   EXPECT_EQ(info.tokens[3].end, 11U);
   EXPECT_TRUE(info.tokens[0].special && info.tokens[7].special);
   trace.check("test");
-  const tensor::Tensor& weights = trace.tensor(Stage::weights, 5);
+  const tensor::TensorView weights = trace.tensor(Stage::weights, 5);
   EXPECT_EQ(weights.shape(), (tensor::Shape{1, 2, 8, 8}));
   EXPECT_NEAR(weights.as<float>()[3 * 8 + 6], 0.43, 0.005);
   EXPECT_NEAR(weights.as<float>()[64 + 3 * 8 + 2], 0.89, 0.005);

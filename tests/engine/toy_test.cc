@@ -31,7 +31,7 @@ TEST(Toy, AnybodyCanRecomputeIt) {
   size_t token = 0, component = 0, lines = 0;
   double value = 0;
   while (golden >> stage >> token >> component >> value) {
-    const tensor::Tensor& values = trace.tensor(*capture::stage_named(stage));
+    const tensor::TensorView values = trace.tensor(*capture::stage_named(stage));
     EXPECT_NEAR(values.as<float>()[token * 512 + component], value, 2e-6) << stage << token << " " << component;
     ++lines;
   }

@@ -108,19 +108,13 @@ TEST(Bounded, ARowIsSummarisedByAWholeNumberAndASum) {
 
 // Whether end to end takes this recorded value for a row whose only score, in truth, is score.
 bool taken(Stage stage, double score, float recorded) {
-  capture::TraceInfo info;
-  info.tokens.resize(1);
-  info.num_layers = info.num_heads = info.num_kv_heads = 1;
-  info.layers = info.heads = {0};
-  capture::Trace trace(info);
-  tensor::Tensor values({1, 1, 1});
-  values.as<float>()[0] = recorded;
-  trace.add(stage, 0, std::move(values));
   const std::vector<double> scores = {score};
-  Bounded truth(1);
   const RowSummary row = summarise(scores, -std::numeric_limits<double>::infinity());
-  truth.values[0] = stage == Stage::row_sum ? row.sum : row.reference;
-  return compare_drift({stage, trace, &scores, {}}, 0, truth).worst_share <= 1;
+  const double right = settled(double{recorded}, stage,
+                               {scores, -std::numeric_limits<double>::infinity(), drift_share() * std::abs(score)});
+  StageCheck check{.stage = stage};
+  note_difference(check, double{recorded}, right, stage == Stage::row_sum ? drift_bound(row.sum) : 0.0);
+  return check.worst_share <= 1;
 }
 
 TEST(Drift, ALargestScoreNextToAWholeNumberMayGiveEitherReference) {

@@ -223,5 +223,23 @@ TEST(CountNonFinite, CountsInEveryFloatingType) {
   EXPECT_EQ(count_non_finite(tensor::TensorView()), (NonFinite{0, 0}));
 }
 
+TEST(SafetensorsOutput, WritesPieceByPieceTheFileThatIsWrittenInOne) {
+  const tests::TemporaryFolder folder;
+  tensor::Tensor floats({2, 3}), more({4});
+  tensor::Tensor bytes(tensor::DType::u8, {5});
+  for (size_t i = 0; i < 6; ++i) floats.as<float>()[i] = static_cast<float>(i);
+  const std::vector<NamedTensor> named = {{"bytes", bytes}, {"floats", floats}, {"more", more}};
+  write_safetensors(folder / "one", named, {{"key", "value"}});
+  const std::vector<PlannedTensor> planned = {
+      {"bytes", tensor::DType::u8, {5}}, {"floats", tensor::DType::f32, {2, 3}}, {"more", tensor::DType::f32, {4}}};
+  SafetensorsOutput output(folder / "pieces", planned, {{"key", "value"}});
+  output.write(1, 8, std::as_const(floats).bytes().subspan(8));
+  output.write(1, 0, std::as_const(floats).bytes().first(8));
+  output.commit();  // what nobody wrote is 0
+  EXPECT_EQ(tests::read_bytes(folder / "pieces"), tests::read_bytes(folder / "one"));
+  EXPECT_EQ(tests::error_text([&] { output.write(1, 20, std::as_const(floats).bytes().first(8)); }),
+            "usage: [safetensors] expected bytes inside the 24 of a tensor; found 8 from 20 on");
+}
+
 }  // namespace
 }  // namespace clearhead::format

@@ -41,8 +41,8 @@ TEST(AttentionMap, IsTheHeadAsRecorded) {
   const AttentionMap map = attention_map(trace, 5, 11, {});
   EXPECT_EQ(map.model, "minilm");
   EXPECT_EQ(map.kind, HeadKind::content);
-  ASSERT_EQ(map.weights.size(), 64U);
-  EXPECT_NEAR(map.weights[3 * 8 + 2], 0.8913F, 1e-4);
+  ASSERT_EQ(map.row(3).size(), 8U);
+  EXPECT_NEAR(map.row(3)[2], 0.8913F, 1e-4);
   EXPECT_EQ(map.hidden_mass, 0);
   EXPECT_FALSE(map.from.has_value());
 }
@@ -51,7 +51,8 @@ TEST(AttentionMap, WordsAreSumsOverAttendedAndMeansOverAttendingPieces) {
   MapOptions options;
   options.words = true;
   options.from = 3;
-  const AttentionMap map = attention_map(pieces_trace(), 0, 0, options);
+  const capture::Trace trace = pieces_trace();
+  const AttentionMap map = attention_map(trace, 0, 0, options);
   ASSERT_EQ(map.tokens.size(), 4U);
   EXPECT_EQ(map.tokens[1].text, "Unbelievable");
   EXPECT_EQ(map.tokens[1].id, -1);
@@ -61,12 +62,12 @@ TEST(AttentionMap, WordsAreSumsOverAttendedAndMeansOverAttendingPieces) {
   EXPECT_EQ(map.tokens[2].id, 4);
   EXPECT_EQ(map.from, 1U);
   EXPECT_EQ(map.places, (std::vector<size_t>{0, 1, 4, 5}));
-  EXPECT_FLOAT_EQ(map.weights[1 * 4 + 1], 3 * 0.125F + 0.25F);
-  EXPECT_FLOAT_EQ(map.weights[1 * 4 + 2], 0.125F);
-  EXPECT_FLOAT_EQ(map.weights[2 * 4 + 1], 3 * 0.125F);
+  EXPECT_FLOAT_EQ(map.row(1)[1], 3 * 0.125F + 0.25F);
+  EXPECT_FLOAT_EQ(map.row(1)[2], 0.125F);
+  EXPECT_FLOAT_EQ(map.row(2)[1], 3 * 0.125F);
   for (size_t query = 0; query < 4; ++query) {
     float sum = 0;
-    for (size_t key = 0; key < 4; ++key) sum += map.weights[query * 4 + key];
+    for (size_t key = 0; key < 4; ++key) sum += map.row(query)[key];
     EXPECT_FLOAT_EQ(sum, 1);
   }
 }
@@ -81,15 +82,19 @@ TEST(AttentionMap, AWordWithoutAPlaceInTheTextIsStrungTogether) {
 }
 
 TEST(AttentionMap, InWordsIsATraceLikeAnyOther) {
-  const auto words = in_words(pieces_trace());
+  const capture::Trace trace = pieces_trace();
+  const capture::Trace words = in_words(trace);
   ASSERT_EQ(words.info().tokens.size(), 4U);
   const auto heads = summarize_heads(words);
   EXPECT_EQ(heads.at(0).links.front().query, 2U);
   EXPECT_EQ(heads.at(0).links.front().key, 1U);
   MapOptions options;
   options.words = true;
-  EXPECT_EQ(attention_map(words, 0, 0, options).weights, attention_map(pieces_trace(), 0, 0, options).weights);
-  EXPECT_EQ(error_text([] { in_words(capture::Trace(tests::info_of(tests::tokens_of({"a"}), 1, 1))); }),
+  for (size_t query = 0; query < 4; ++query) {
+    EXPECT_EQ(attention_map(words, 0, 0, options).row(query), attention_map(trace, 0, 0, options).row(query));
+  }
+  const capture::Trace nothing(tests::info_of(tests::tokens_of({"a"}), 1, 1));
+  EXPECT_EQ(error_text([&] { in_words(nothing); }),
             "[weights] expected a trace with weights; found none; record the stage weights");
 }
 
@@ -97,33 +102,38 @@ TEST(AttentionMap, HidingSpecialTokensRescalesNothingAndSaysWhatIsMissing) {
   MapOptions options;
   options.hide_special = true;
   options.from = 4;
-  const AttentionMap map = attention_map(pieces_trace(), 0, 0, options);
+  const capture::Trace trace = pieces_trace();
+  const AttentionMap map = attention_map(trace, 0, 0, options);
   ASSERT_EQ(map.tokens.size(), 4U);
   EXPECT_EQ(map.tokens[0].text, "un");
   EXPECT_EQ(map.from, 3U);
   EXPECT_EQ(map.places, (std::vector<size_t>{1, 2, 3, 4}));
-  EXPECT_FLOAT_EQ(map.weights[0], 0.375F);
-  EXPECT_FLOAT_EQ(map.weights[1], 0.125F);
+  EXPECT_FLOAT_EQ(map.row(0)[0], 0.375F);
+  EXPECT_FLOAT_EQ(map.row(0)[1], 0.125F);
   EXPECT_DOUBLE_EQ(map.hidden_mass, 0.25);
 }
 
 TEST(AttentionMap, FromMustBeAShownToken) {
+  const capture::Trace trace = pieces_trace();
   MapOptions options;
   options.from = 6;
-  EXPECT_EQ(error_text([&] { attention_map(pieces_trace(), 0, 0, options); }),
+  EXPECT_EQ(error_text([&] { attention_map(trace, 0, 0, options); }),
             "usage: [from] expected a token below 6; found 6");
   options.from = 0;
   options.hide_special = true;
   EXPECT_EQ(
-      error_text([&] { attention_map(pieces_trace(), 0, 0, options); }),
+      error_text([&] { attention_map(trace, 0, 0, options); }),
       "usage: [from] expected a token that is shown; found \"[CLS]\"; show special tokens to see where they look");
-  EXPECT_EQ(error_text([] { draw_row(pieces_trace(), 6, {}, {}, {}); }),
-            "usage: [from] expected a token below 6; found 6");
+  EXPECT_EQ(error_text([&] { draw_row(trace, 6, {}, {}, {}); }), "usage: [from] expected a token below 6; found 6");
 }
 
 TEST(Pooling, KeepsTheLargestWeightOfACell) {
-  EXPECT_EQ(pooled_by_maximum(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9}, 3, 2), (std::vector<float>{5, 6, 8, 9}));
-  EXPECT_EQ(pooled_by_maximum(std::vector<float>{1, 2, 3, 4}, 2, 1), (std::vector<float>{1, 2, 3, 4}));
+  const auto pooled = [](std::vector<float> values, size_t n, size_t pool) {
+    return pooled_by_maximum(
+        capture::StoredWeights({tensor::DType::f32, {1, 1, n, n}, std::as_bytes(std::span(values))}), pool);
+  };
+  EXPECT_EQ(pooled({1, 2, 3, 4, 5, 6, 7, 8, 9}, 3, 2), (std::vector<float>{5, 6, 8, 9}));
+  EXPECT_EQ(pooled({1, 2, 3, 4}, 2, 1), (std::vector<float>{1, 2, 3, 4}));
 }
 
 TEST(Layout, ShrinksCellsBeforeItPools) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "clearhead/base/parallel.h"
+#include "clearhead/views/shown_weights.h"
 #include "tests/support/error_text.h"
 #include "tests/views/traces.h"
 
@@ -201,7 +202,8 @@ TEST(HeadSummary, RulesNameEveryKindAndThreshold) {
 TEST(HeadSummary, MissingOrMisshapenWeightsAreNamed) {
   EXPECT_EQ(error_text([] { summarize_heads(capture::Trace(tests::info_of(tests::tokens_of({"a"}), 1, 1))); }),
             "[weights] expected a trace with weights; found none; record the stage weights");
-  EXPECT_EQ(error_text([] { head_weights(trace_of({"a"}, {{1}}), 0, 7); }),
+  const capture::Trace one = trace_of({"a"}, {{1}});
+  EXPECT_EQ(error_text([&] { head_weights(one, 0, 7); }),
             "[weights] expected recorded weights of layer 0 head 7; found none; record the stage weights of this layer "
             "and head");
   EXPECT_EQ(error_text([] {

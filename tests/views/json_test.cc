@@ -92,7 +92,7 @@ TEST(Json, OneHeadHasEveryWeight) {
   const auto weights = head_weights(trace, 5, 11);
   for (size_t query = 0; query < 8; ++query)
     for (size_t key = 0; key < 8; ++key)
-      EXPECT_EQ(document["weights"][query][key].get<float>(), weights[query * 8 + key]);
+      EXPECT_EQ(document["weights"][query][key].get<float>(), row_of(*weights, query)[key]);
   EXPECT_EQ(document["row_reference"].size(), 8U);
   EXPECT_FLOAT_EQ(document["lse"][0].get<float>(), 4 * std::log(2.0F));
   EXPECT_TRUE(document["lse"][7].is_null());  // a row that may see nothing

@@ -30,11 +30,11 @@ capture::Selection selection_of(const Flags& flags, const model::ModelConfig& co
   return selection;
 }
 
-std::string attend(const Flags& flags, const engine::Session& session, const views::Style& style,
-                   const std::string& text) {
-  capture::Trace trace = watch(session, text, selection_of(flags, session.config()), flags.text);
+std::string attend(const Flags& flags, const views::Style& style, const capture::Trace& seen) {
   // The map of one head joins by itself and keeps the numbers of its rows.
-  if (flags.map.words && !flags.head) trace = views::in_words(trace);
+  const bool in_words = flags.map.words && !flags.head;
+  const capture::Trace words = in_words ? views::in_words(seen) : capture::Trace();
+  const capture::Trace& trace = in_words ? words : seen;
   views::MapOptions options = flags.map;
   if (!flags.from.empty()) options.from = find_token(trace.info().tokens, flags.from);
   if (flags.head) {
@@ -51,8 +51,8 @@ void run(const Flags& flags) {
   if (flags.head && !flags.layer) base::refuse("--head", "--layer beside it", "--head alone");
   const views::Style style = flags.output.apply();
   const engine::Session session = open_session(flags.text.model);
-  for_each_text(flags.text, flags.output.json,
-                [&](const std::string& text) { return attend(flags, session, style, text); });
+  watch_each(session, selection_of(flags, session.config()), flags.text, flags.output.json,
+             [&](const capture::Trace& trace) { return attend(flags, style, trace); });
 }
 
 }  // namespace

@@ -65,12 +65,12 @@ std::vector<std::string> split_lines(const std::string& text) {
 }
 
 // An error in one of many lines says which text it was.
-std::string work_on_line(const std::string& text, size_t place,
+std::string work_on_line(const std::vector<std::string>& texts, size_t place,
                          const std::function<std::string(const std::string&)>& work) {
   try {
-    return work(text);
+    return work(texts[place]);
   } catch (const base::Error& error) {
-    throw base::Error(error.fault(), fmt::format("text {} of --lines: {}", place + 1, error.what()));
+    throw base::Error(error.fault(), fmt::format("text {} of {}: {}", place + 1, texts.size(), error.what()));
   }
 }
 
@@ -106,6 +106,8 @@ engine::RunOptions TextFlags::run_options() const {
   engine::RunOptions options;
   options.truncate = truncate;
   if (!memory_limit.empty()) options.memory_limit = parse_bytes(memory_limit, "--memory-limit");
+  options.rebuild = true;
+  options.spill = std::filesystem::temp_directory_path();
   return options;
 }
 
@@ -219,7 +221,7 @@ void for_each_text(const TextFlags& flags, bool json, const std::function<std::s
   }
   std::string document = "[";  // one JSON document, whole or not at all
   for (size_t i = 0; i < texts.size(); ++i) {
-    std::string result = work_on_line(texts[i], i, work);
+    std::string result = work_on_line(texts, i, work);
     while (result.ends_with('\n')) result.pop_back();
     if (json) {
       document += (i == 0 ? "" : ",\n") + result;

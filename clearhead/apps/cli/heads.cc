@@ -24,8 +24,7 @@ void run(const Flags& flags) {
   capture::Selection selection;
   selection.stages = {capture::Stage::weights};
   if (flags.layer) selection.layers = {check_index("--layer", *flags.layer, session.config().num_layers)};
-  for_each_text(flags.text, flags.output.json, [&](const std::string& text) {
-    const capture::Trace trace = watch(session, text, selection, flags.text);
+  watch_each(session, selection, flags.text, flags.output.json, [&](const capture::Trace& trace) {
     const auto heads = views::summarize_heads(trace);
     if (flags.output.json) return views::attend_json(trace, heads, {});
     return views::draw_head_table(trace, heads, style);

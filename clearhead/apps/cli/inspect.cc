@@ -59,7 +59,7 @@ void inspect_session(const Flags& flags, bool must_run, Inspection& result) {
     capture::Selection selection;
     selection.stages = {capture::Stage::weights, capture::Stage::row_reference, capture::Stage::row_sum};
     result.tokens = flags.tokens;
-    result.run_bytes = session.memory_estimate(flags.tokens, selection);
+    result.run_bytes = session.memory_estimate(flags.tokens, selection, true);
   } catch (const base::Error& error) {
     if (must_run) throw;
     result.warnings.push_back(fmt::format("cannot be run: {}", error.what()));

@@ -47,14 +47,13 @@ void run(const Flags& flags) {
   if (!flags.heads.empty()) {
     selection.heads = capture::parse_index_set(flags.heads, "--heads", config.attention.num_heads);
   }
-  const capture::Trace trace = watch(session, text, selection, flags.text);
-  trace.write(flags.path);
-  const size_t tokens = trace.info().tokens.size();
+  const engine::Session::Recorded recorded = watch_into(session, text, selection, flags.text, flags.path);
   if (flags.output.json) {
-    const nlohmann::ordered_json result = {{"path", flags.path}, {"tokens", tokens}, {"bytes", trace.bytes()}};
+    const nlohmann::ordered_json result = {
+        {"path", flags.path}, {"tokens", recorded.tokens}, {"bytes", recorded.bytes}};
     return write_output(result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   }
-  note(fmt::format("{}: {} tokens, {} bytes of tensors", base::quoted(flags.path), tokens, trace.bytes()));
+  note(fmt::format("{}: {} tokens, {} bytes of tensors", base::quoted(flags.path), recorded.tokens, recorded.bytes));
 }
 
 }  // namespace

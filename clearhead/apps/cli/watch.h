@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "clearhead/apps/cli/common.h"
@@ -14,9 +15,20 @@ namespace clearhead::apps {
 engine::Session open_session(const std::string& model);
 
 // Runs the session on a text with a progress bar, says what the reader should know about the tokens, and returns what
-// was selected.
+// was selected; stages of [query, key] are rebuilt when somebody looks (Trace::source).
 capture::Trace watch(const engine::Session& session, const std::string& text, const capture::Selection& selection,
                      const TextFlags& flags);
+
+// Does so for each text of flags and writes what work makes of its trace: as one JSON document (an array with --lines)
+// or one picture after the other. Lines run many at a time (engine::Batch), work on all threads. An error names the
+// text that it is about.
+void watch_each(const engine::Session& session, const capture::Selection& selection, const TextFlags& flags, bool json,
+                const std::function<std::string(const capture::Trace&)>& work);
+
+// The same into a trace file, written while the run goes on.
+engine::Session::Recorded watch_into(const engine::Session& session, const std::string& text,
+                                     const capture::Selection& selection, const TextFlags& flags,
+                                     const std::string& path);
 
 // index, if it is below count. Throws: Error (usage) naming the flag and the range.
 size_t check_index(const std::string& flag, size_t index, size_t count);
