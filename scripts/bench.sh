@@ -4,6 +4,7 @@
 # long a person waits for an answer. What belongs to one layer only is measured by build/bin/*_bench.
 #
 #   scripts/bench.sh [--quick]   --quick: whether it works, not how fast; writes to build/bench alone
+#   CLEARHEAD_PEERS=FOLDER       where the Python environment of the peers is or will be (default: build/peers)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,6 +12,7 @@ quick=()
 [ "${1:-}" = --quick ] && quick=(--quick)
 folder=build/bench
 results=$folder/results.json
+peers=${CLEARHEAD_PEERS:-build/peers}
 
 scripts/setup.sh build
 cmake --preset release >/dev/null
@@ -24,8 +26,8 @@ printf '\n== clearhead bench\n\n'
 build/bin/clearhead bench "${quick[@]}" --model minilm --output "$folder/clearhead.json"
 
 printf '\n== beside its peers\n\n'
-bench/peers/environment.sh
-build/peers/bin/python bench/peers/measure.py "${quick[@]}" "$folder/clearhead.json" "$results"
+bench/peers/environment.sh "$peers"
+"$peers/bin/python" bench/peers/measure.py "${quick[@]}" "$folder/clearhead.json" "$results"
 if [ ${#quick[@]} -eq 0 ]; then
-  build/peers/bin/python bench/peers/report.py "$results"
+  "$peers/bin/python" bench/peers/report.py "$results"
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The page on performance: what its writer makes of results, and that it stands in the tree as its results say."""
-import copy, json, sys, tempfile, unittest, xml.etree.ElementTree
+import copy, json, os, subprocess, sys, tempfile, unittest, xml.etree.ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -77,6 +77,31 @@ class Report(unittest.TestCase):
         root = xml.etree.ElementTree.fromstring(plot.growth_picture(results()["growth"], "a < b"))
         self.assertTrue(root.tag.endswith("svg"))
         self.assertEqual([plot.seconds_in_words(v) for v in (10, 1e-3, 2e-5)], ["10 s", "1 ms", "20 \u00b5s"])
+
+
+class Environment(unittest.TestCase):
+    def make(self, folder, python):
+        """Runs environment.sh with a stand-in for Python."""
+        stand_in = Path(folder, "bin/python3")
+        stand_in.parent.mkdir(exist_ok=True)
+        stand_in.write_text(f"#!/bin/sh\n{python}\n")
+        stand_in.chmod(0o755)
+        return subprocess.run([ROOT / "bench/peers/environment.sh", f"{folder}/peers"], capture_output=True, text=True,
+                              env={**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"})
+
+    def test_names_what_is_missing_and_installs_but_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.make(folder, "echo no way to the registry; exit 1")
+            self.assertEqual(done.returncode, 1)
+            for word in ("no way to the registry", "  torch==", "  onnxruntime==", "  openvino=="):
+                self.assertIn(word, done.stderr)
+            pip = f"{folder}/peers/bin/pip"
+            works = f"mkdir -p {folder}/peers/bin; printf '#!/bin/sh\\necho $@ >>{folder}/calls\\n' >{pip}; chmod +x {pip}"
+            for _ in range(2):
+                self.assertEqual(self.make(folder, works).returncode, 0)
+            calls = Path(folder, "calls").read_text().splitlines()
+            self.assertEqual(len(calls), 1)
+            self.assertIn("-r requirements.txt", calls[0])
 
 
 class Parts(unittest.TestCase):
