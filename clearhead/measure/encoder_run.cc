@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <random>
 
@@ -66,15 +65,14 @@ EncoderRun::EncoderRun(const engine::Session& session, const tensor::TensorView&
   ids_.assign(values.begin(), values.end());
 }
 
+tensor::TensorView EncoderRun::hidden() const {
+  const tensor::Shape shape{shape_.batch, shape_.seq_len, session_.config().d_model};
+  return {tensor::DType::f32, shape, std::as_bytes(hidden_)};
+}
+
 void EncoderRun::run() {
-  const size_t width = shape_.seq_len * session_.config().d_model;
-  if (hidden_.elements() != shape_.batch * width)
-    hidden_ = tensor::Tensor({shape_.batch, shape_.seq_len, session_.config().d_model});
-  for (size_t text = 0; text < shape_.batch; ++text) {
-    const auto ids = std::span(ids_).subspan(text * shape_.seq_len, shape_.seq_len);
-    const tensor::Tensor hidden = session_.transformer().run({ids, {}});
-    std::ranges::copy(hidden.as<float>(), hidden_.as<float>().begin() + static_cast<std::ptrdiff_t>(text * width));
-  }
+  lengths_.assign(shape_.batch, shape_.seq_len);
+  hidden_ = session_.transformer().run({ids_, {}, lengths_}, workspace_);
 }
 
 }  // namespace clearhead::measure

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "clearhead/engine/session.h"
+#include "clearhead/model/workspace.h"
 #include "clearhead/tensor/tensor.h"
 
 namespace clearhead::measure {
@@ -40,14 +41,16 @@ class EncoderRun {
   const EncoderShape& shape() const { return shape_; }
   // Throws: Error as Transformer::run.
   void run();
-  // [batch, seq, d_model], of the last run.
-  tensor::TensorView hidden() const { return hidden_; }
+  // [batch, seq, d_model], of the last run; valid until the next.
+  tensor::TensorView hidden() const;
 
  private:
   const engine::Session& session_;
   EncoderShape shape_;
-  std::vector<int64_t> ids_;  // [batch, seq]
-  tensor::Tensor hidden_;
+  std::vector<int64_t> ids_;       // [batch, seq]
+  std::vector<size_t> lengths_;    // [batch]
+  std::span<const float> hidden_;  // in the workspace
+  model::Workspace workspace_;
 };
 
 }  // namespace clearhead::measure
