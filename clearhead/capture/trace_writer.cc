@@ -69,7 +69,8 @@ void TraceWriter::observe(Stage stage, size_t layer, const tensor::TensorView& v
   const size_t index = places_.at(key_of(stage, layer));
   const auto is_nan = [](float value) { return std::isnan(value); };
   if (!first_nan_ && std::ranges::any_of(values.as<float>(), is_nan)) first_nan_ = {stage, layer};
-  if (!capture::info(stage).head_axis) return output_->write(index, 0, values.bytes());
+  const bool whole = !capture::info(stage).head_axis || info_.heads.size() == info_.num_heads;
+  if (whole) return output_->write(index, 0, values.bytes());
   output_->write(index, 0, cut_heads(stage, values, info_).bytes());
 }
 

@@ -175,8 +175,8 @@ std::string inspection_page(const Inspection& result, bool all, const views::Sty
   page += fmt::format("  parameters   {:.1f} million in {} tensors: {}\n", double(result.parameters) / 1e6,
                       result.tensors.size(), types_line(result));
   if (result.config) {
-    page += fmt::format("  a run of {} tokens keeps {:.1f} MB with all weights\n", result.tokens,
-                        megabytes(result.run_bytes));
+    page += fmt::format("  a run of {} tokens keeps {:.1f} MB, and every weight can be rebuilt from it\n",
+                        result.tokens, megabytes(result.run_bytes));
   }
   page += "\n" + tensor_table(result, all, style);
   if (all) {
