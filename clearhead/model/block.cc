@@ -34,7 +34,9 @@ class BlockRun {
   }
 
  private:
-  static constexpr size_t kRows = 64;  // of a block that one thread takes from attention to the block's output
+  // Rows that one thread takes from attention to the block's output: enough that parameters are read from memory
+  // seldom, few enough that all threads have work.
+  static constexpr size_t kLeastRows = 64, kMostRows = 128;
 
   std::span<float> of_width(attention::FloatRoom& room) const { return room.span(rows_ * config_.d_model); }
 
@@ -48,7 +50,7 @@ class BlockRun {
     constexpr Stage kBetween[] = {Stage::attention_output, Stage::attention_block_output, Stage::feed_forward_input,
                                   Stage::feed_forward_hidden, Stage::feed_forward_output};
     const auto wanted = [&](Stage stage) { return watch_.wants(stage); };
-    return rows_ >= kRows * base::num_threads() && std::ranges::none_of(kBetween, wanted);
+    return rows_ >= kLeastRows * base::num_threads() && std::ranges::none_of(kBetween, wanted);
   }
 
   void run_by_steps(std::span<const float> heads, std::span<float> middle, std::span<float> hidden) const {
@@ -68,8 +70,10 @@ class BlockRun {
   }
 
   void run_by_rows(std::span<const float> heads, std::span<float> middle, std::span<float> hidden) const {
-    const size_t blocks = (rows_ + kRows - 1) / kRows, width = heads.size() / rows_, d_model = config_.d_model;
-    const std::span<float> wide = workspace_.wide.span(base::num_threads() * kRows * config_.d_ff);
+    const size_t threads = base::num_threads(), width = heads.size() / rows_, d_model = config_.d_model;
+    const size_t rounds = (rows_ + threads * kMostRows - 1) / (threads * kMostRows), blocks = rounds * threads;
+    const size_t most = (rows_ + blocks - 1) / blocks;  // rows of a block
+    const std::span<float> wide = workspace_.wide.span(threads * most * config_.d_ff);
     base::parallel_for(blocks, [&](size_t block) {
       const size_t first = rows_ * block / blocks, rows = rows_ * (block + 1) / blocks - first;
       const std::span<float> x = hidden.subspan(first * d_model, rows * d_model);
@@ -77,7 +81,7 @@ class BlockRun {
       linear::linear(heads.subspan(first * width, rows * width), rows, parameters_.attention.output, h);
       finish_half(parameters_.attention_norm, x, h);
       if (config_.d_ff == 0) return;
-      const std::span<float> own = wide.subspan(base::thread_index() * kRows * config_.d_ff, rows * config_.d_ff);
+      const std::span<float> own = wide.subspan(base::thread_index() * most * config_.d_ff, rows * config_.d_ff);
       // x has been read; a pre-norm block has room there for what its second half reads.
       const bool pre = config_.norm_placement == NormPlacement::pre;
       if (pre) norm_rows(parameters_.feed_forward_norm, config_.norm_epsilon, h, x);
