@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "clearhead/attention/exact.h"
+#include "clearhead/attention/received.h"
 #include "clearhead/attention/sequence.h"
 #include "clearhead/base/error.h"
 #include "clearhead/measure/memory.h"
@@ -50,6 +51,7 @@ std::string_view name_of(Evidence evidence) {
     case Evidence::none: return "none";
     case Evidence::rows: return "rows";
     case Evidence::all: return "all";
+    case Evidence::received: return "received";
   }
   return "";
 }
@@ -80,6 +82,7 @@ void AttentionRun::make_room() {
   output_.resize(query_.size());
   reference_.resize(rows);
   sum_.resize(rows);
+  received_.resize(shape_.batch * shape_.num_heads * shape_.key_len);
   row_statistics_.groups = {{.distance = 0}, {.distance = -1}, {.distance = 1}};
   std::vector<size_t> ends{0, shape_.key_len - 1}, many;
   if (shape_.key_len == 1) ends.pop_back();
@@ -96,12 +99,13 @@ attention::AttentionInput AttentionRun::input() const {
 }
 
 attention::RowStatistics* AttentionRun::statistics_of(Evidence evidence) {
-  if (evidence == Evidence::none) return nullptr;
-  return evidence == Evidence::rows ? &row_statistics_ : &all_statistics_;
+  if (evidence == Evidence::rows) return &row_statistics_;
+  return evidence == Evidence::all ? &all_statistics_ : nullptr;
 }
 
 void AttentionRun::run(Evidence evidence) {
   fused_.run(config_, input(), {output_, reference_, sum_}, statistics_of(evidence));
+  if (evidence == Evidence::received) attention::attention_received(config_, input(), reference_, sum_, received_);
 }
 
 bool AttentionRun::is_right() {
@@ -129,6 +133,7 @@ std::optional<size_t> AttentionRun::working_bytes(Evidence evidence) {
   return growth_during([&] {
     attention::FusedAttention fresh;
     fresh.run(config_, input(), {output_, reference_, sum_}, statistics);
+    if (evidence == Evidence::received) attention::attention_received(config_, input(), reference_, sum_, received_);
   });
 }
 

@@ -18,8 +18,9 @@ namespace clearhead::measure {
 //   none  log-sum-exp alone, which the output needs anyway
 //   rows  entropy, strongest weight and key, mean distance, mass on the key itself, the one before and the one behind
 //   all   the eight strongest keys, mass on the ends and on every fifth key, and a map of 64 x 64 cells as well
-enum class Evidence { none, rows, all };
-inline constexpr Evidence kEvidence[] = {Evidence::none, Evidence::rows, Evidence::all};
+//   received  what each key is given by all queries: the run, and a second sweep behind it
+enum class Evidence { none, rows, all, received };
+inline constexpr Evidence kEvidence[] = {Evidence::none, Evidence::rows, Evidence::all, Evidence::received};
 std::string_view name_of(Evidence evidence);
 
 // One problem of core attention, ready to be run again and again on the same numbers.
@@ -51,7 +52,7 @@ class AttentionRun {
 
   AttentionShape shape_;
   attention::AttentionConfig config_;
-  std::vector<float> query_, key_, value_, output_, reference_, sum_;
+  std::vector<float> query_, key_, value_, output_, reference_, sum_, received_;
   attention::RowStatistics row_statistics_, all_statistics_;
   attention::FusedAttention fused_;
 };

@@ -105,14 +105,14 @@ std::string attention_table(const Report& report) {
   const size_t few = report.threads.front(), many = report.threads.back();
   std::string table = fmt::format("\n{:<24}", "core attention, F32");
   for (const size_t threads : report.threads) table += fmt::format("{:>22}", threads_word(threads));
-  table += fmt::format("{:>9}{:>8}{:>10}{:>10}{:>22}", "limit", "faster", "rows", "all", "BF16");
+  table += fmt::format("{:>9}{:>8}{:>10}{:>10}{:>10}{:>22}", "limit", "faster", "rows", "all", "received", "BF16");
   for (const std::string& shape : shapes) {
     const ShapeRows rows(report.rows, "attention", shape);
     table += fmt::format("\n  {:<22}", shape);
     for (const size_t threads : report.threads) table += rate(rows.find(threads, "none"));
     const Row* plain = rows.find(many, "none");
     table += fmt::format("{:>7.0f} %{:>8}", 100 * *plain->limit, speedup(rows.find(few, "none"), plain));
-    for (const auto& evidence : {"rows", "all"}) table += more_time(rows.find(many, evidence), plain);
+    for (const auto& evidence : {"rows", "all", "received"}) table += more_time(rows.find(many, evidence), plain);
     table += rate(rows.find(many, "none", "bf16"));
   }
   return table + "\n";
