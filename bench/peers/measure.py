@@ -15,6 +15,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy
 from safetensors.numpy import load_file
@@ -29,7 +30,7 @@ from shape import shape_of
 from turns import QUICK, Effort, quickest, take_turns, worker
 
 MODEL = "minilm"
-TOLERANCE = {"attention": 2e-5, "attention in BF16": 5e-2, "encoder": 2e-3}
+TOLERANCE = {"attention": 2e-5, "attention in BF16": 5e-2, "encoder": 1e-4}
 PROFILE_SECONDS = 0.8
 LARGEST_EAGER = 2048  # keys; the matrix of weights grows with their square
 
@@ -124,6 +125,17 @@ def encoder_row(ours, files, text, threads, effort):
     return contest.row(effort, tokens=batch * length)
 
 
+def busy_processors(seconds):
+    """How many processors work while we wait."""
+    def counts():
+        values = list(map(int, pathlib.Path("/proc/stat").read_text(encoding="ascii").split("\n")[0].split()[1:]))
+        return sum(values), values[3] + values[4]
+    all_before, idle_before = counts()
+    time.sleep(seconds)
+    all_after, idle_after = counts()
+    return os.cpu_count() * (1 - (idle_after - idle_before) / max(1, all_after - all_before))
+
+
 def shapes_in(bench, name):
     return list(dict.fromkeys(row["shape"] for row in bench["rows"] if row["name"] == name))
 
@@ -139,7 +151,10 @@ def main():
     effort = QUICK if flags.quick else Effort()
     peer_torch.set_threads(threads)
     ours = Clearhead(threads)
-    results = {"date": datetime.date.today().isoformat(), "threads": threads, "bench": bench,
+    busy = busy_processors(1.0)
+    if busy > 0.3:
+        say(f"  other work keeps {busy:.1f} processors busy: the numbers will say little")
+    results = {"date": datetime.date.today().isoformat(), "threads": threads, "busy": busy, "bench": bench,
                "versions": [peer_torch.version, peer_onnx.version, peer_openvino.version]}
     shapes = shapes_in(bench, "attention")
     results["attention"] = [attention_row(ours, text, threads, effort) for text in shapes]
