@@ -63,6 +63,25 @@ class Attend(unittest.TestCase):
         found = document("attend", "--file", "-", "--lines", "--layer", "0", stdin=b"one\n\ntwo words\n")
         self.assertEqual([one["text"] for one in found], ["one", "two words"])
 
+    def test_a_text_among_many_says_what_it_says_alone(self):
+        texts = [CAT, "hi", "A quiet river crosses the old library, and nobody looks.", CAT + " " + CAT]
+        for command in (("heads",), ("attend",), ("attend", "--layer", "5", "--head", "11"), ("attend", "--words", "--from", "#1")):
+            alone = [document(*command, text) for text in texts]
+            self.assertEqual(document(*command, "--file", "-", "--lines", stdin="\n".join(texts).encode()), alone)
+
+    def test_a_record_over_the_memory_limit_goes_to_a_file_and_shows_the_same(self):
+        done = run("attend", CAT, "--json", "--memory-limit", "1")
+        self.assertEqual(done.returncode, 2)
+        needed = done.err.split("found ")[1].split(" bytes")[0]
+        self.assertEqual(run("attend", CAT, "--json", "--memory-limit", needed).out, run("attend", CAT, "--json").out)
+
+    def test_a_long_text_needs_memory_for_its_length_only(self):
+        text = " ".join(f"w{i % 97}" for i in range(3000)).encode()
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("record", "--file", "-", "--model", "toy d_model=32 heads=2", "--stages", "weights", "--output", folder + "/w.safetensors", "--memory-limit", "16M", "--json", stdin=text)
+        self.assertEqual(done.returncode, 0, done.err)
+        self.assertEqual(json.loads(done.out)["bytes"], 2 * 3000 * 3000 * 4)
+
     def test_the_default_model_is_named_on_standard_error(self):
         self.assertIn("minilm", run("attend", "hi").err)
         self.assertEqual(run("attend", "hi", "--model", "minilm").err, "")

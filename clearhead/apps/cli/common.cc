@@ -136,8 +136,9 @@ void add_text_flags(CLI::App& command, TextFlags& flags) {
   command.add_flag("--lines", flags.lines, "every line is a text of its own");
   command.add_flag("--truncate", flags.truncate, "cut a text that is longer than the model's positions, and say so");
   command
-      .add_option("--memory-limit", flags.memory_limit,
-                  "refuse a run that would keep more (default: half of what is free)")
+      .add_option(
+          "--memory-limit", flags.memory_limit,
+          "most that a run may keep (default: half of what is free); what is recorded beyond goes to a temporary file")
       ->type_name("BYTES");
   add_model_flag(command, flags.model);
 }
