@@ -6,12 +6,12 @@ Models were trained with that library, and each of its parts has Unicode tables 
 lower case newer than Unicode 15), so neither a Unicode version nor a Unicode library gives the same tokens. Each table
 is therefore asked for, code point by code point, from the part of the library that uses it:
 
-  python3 scripts/make_unicode_tables.py          (needs the package tokenizers; made with 0.23.3; half a minute)
+  python3 scripts/make_unicode_tables.py          (needs the package tokenizers; made with 0.23.3; two minutes)
 """
 import pathlib
 import unicodedata
 
-from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 BATCH = 50_000
@@ -47,6 +47,7 @@ def probe_classes():
     white_space = [c for c in CODE_POINTS if split[c] == 2]
     spaces = [c for c, text in cleaned.items() if text == " "] + [0x20]
     assert set(spaces) == set(white_space) - set(removed), "the two parts of the library have another white space"
+    assert matched(r"\s") == white_space
     han = changed(bert(handle_chinese_chars=True))
     assert all(text == f" {chr(c)} " for c, text in han.items())
     before, _ = found_beside(dict(single_word=True), [chr(c) + "X" for c in CODE_POINTS])
@@ -59,8 +60,16 @@ def probe_classes():
         "Punctuation": ([c for c in CODE_POINTS if split[c] == 3], "a word of its own for BertPreTokenizer"),
         "Removed": (removed, "deleted by BertNormalizer's clean_text"),
         "Han": (list(han), "set between spaces by BertNormalizer's handle_chinese_chars"),
+        "Letter": (matched(r"\p{L}"), r"\p{L} of a regular expression"),
+        "Number": (matched(r"\p{N}"), r"\p{N} of a regular expression"),
         "Word": ([c for c, free in zip(CODE_POINTS, before) if not free], "beside it a single_word token is none"),
     }
+
+
+def matched(expression):
+    """The code points that a regular expression of the library matches."""
+    split = pre_tokenizers.Split(Regex(expression), "removed")
+    return [c for c in CODE_POINTS if len(split.pre_tokenize_str(f"\1{chr(c)}\1")) == 2]
 
 
 def probe_decompositions():

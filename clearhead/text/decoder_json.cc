@@ -8,7 +8,11 @@
 #include <vector>
 
 #include "clearhead/base/error.h"
+#include "clearhead/text/byte_level.h"
 #include "clearhead/text/metaspace_json.h"
+#include "clearhead/text/pattern_json.h"
+#include "clearhead/text/simple_decoders.h"
+#include "clearhead/text/valid_utf8.h"
 
 namespace clearhead::text {
 namespace {
@@ -33,9 +37,44 @@ std::unique_ptr<Decoder> read_sequence(JsonFields& fields) {
   return std::make_unique<DecoderSequence>(std::move(steps));
 }
 
+// The fields are those of the pre-tokenizer ByteLevel, which mean nothing here.
+std::unique_ptr<Decoder> read_byte_level(JsonFields& fields) {
+  for (const char* name : {"add_prefix_space", "trim_offsets", "use_regex"}) {
+    if (fields.has(name)) fields.boolean(name);
+  }
+  return std::make_unique<ByteLevelDecoder>();
+}
+
+std::unique_ptr<Decoder> read_replace(JsonFields& fields) {
+  auto pattern = read_pattern(fields.required("pattern"), fields.where() + " pattern");
+  return std::make_unique<ReplaceDecoder>(std::move(pattern), std::string(fields.string("content")));
+}
+
+std::unique_ptr<Decoder> read_strip(JsonFields& fields) {
+  std::string character(fields.string("content"));
+  if (character.empty() || code_point_at(character, 0).length != character.size()) {
+    base::fail(fields.where() + " content", "one character", base::quoted(character));
+  }
+  const uint64_t start = fields.number("start");
+  return std::make_unique<StripDecoder>(std::move(character), start, fields.number("stop"));
+}
+
+std::unique_ptr<Decoder> read_bpe(JsonFields& fields) {
+  std::string suffix(fields.string("suffix"));
+  if (suffix.empty()) base::fail(fields.where() + " suffix", "a text", "an empty one");
+  return std::make_unique<BpeDecoder>(std::move(suffix));
+}
+
+template <class Kind>
+std::unique_ptr<Decoder> read_plain(JsonFields&) {
+  return std::make_unique<Kind>();
+}
+
 constexpr Reader<Decoder> kReaders[] = {
-    {"Metaspace", read_metaspace},
-    {"Sequence", read_sequence},
+    {"BPEDecoder", read_bpe},       {"ByteFallback", read_plain<ByteFallbackDecoder>},
+    {"ByteLevel", read_byte_level}, {"Fuse", read_plain<FuseDecoder>},
+    {"Metaspace", read_metaspace},  {"Replace", read_replace},
+    {"Sequence", read_sequence},    {"Strip", read_strip},
     {"WordPiece", read_wordpiece},
 };
 

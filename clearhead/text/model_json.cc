@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "clearhead/base/error.h"
+#include "clearhead/text/bpe.h"
 #include "clearhead/text/unigram.h"
 #include "clearhead/text/vocabulary.h"
 #include "clearhead/text/wordpiece.h"
@@ -106,14 +107,64 @@ std::unique_ptr<Model> read_unigram(JsonFields& fields) {
   return std::make_unique<Unigram>(std::move(pieces), config, fields.where());
 }
 
+// "a b" of early files, or ["a", "b"].
+Bpe::Merges read_merges(element value, const std::string& where) {
+  Bpe::Merges merges;
+  for (const element merge : list_of(value, where)) {
+    const std::string place = fmt::format("{}[{}]", where, merges.size());
+    std::string_view text, left, right;
+    simdjson::dom::array pair;
+    if (merge.get_string().get(text) == simdjson::SUCCESS) {
+      const size_t space = text.find(' ');
+      if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) {
+        base::fail(place, "two pieces with one space between", base::quoted(text));
+      }
+      merges.emplace_back(text.substr(0, space), text.substr(space + 1));
+    } else if (merge.get_array().get(pair) == simdjson::SUCCESS && pair.size() == 2 &&
+               pair.at(0).get_string().get(left) == simdjson::SUCCESS &&
+               pair.at(1).get_string().get(right) == simdjson::SUCCESS) {
+      merges.emplace_back(left, right);
+    } else {
+      JsonFields::fail(place, "two pieces", merge);
+    }
+  }
+  return merges;
+}
+
+std::unique_ptr<Model> read_bpe(JsonFields& fields) {
+  Bpe::Config config;
+  const auto text = [&](const char* name) { return fields.optional(name) ? std::string(fields.string(name)) : ""; };
+  const auto flag = [&](const char* name) { return fields.optional(name) && fields.boolean(name); };
+  if (const auto dropout = fields.optional("dropout")) {
+    double share = 0;
+    if (dropout->get_double().get(share) != simdjson::SUCCESS || share != 0) {
+      JsonFields::fail(fields.where() + " dropout", "none: merges are not left to chance", *dropout);
+    }
+  }
+  if (fields.optional("unk_token")) config.unknown_piece = text("unk_token");
+  config.continuing_prefix = text("continuing_subword_prefix");
+  config.end_suffix = text("end_of_word_suffix");
+  config.fuse_unknown = flag("fuse_unk");
+  config.byte_fallback = flag("byte_fallback");
+  config.ignore_merges = flag("ignore_merges");
+  Vocabulary vocabulary = read_vocabulary(fields.required("vocab"), fields.where() + " vocab");
+  const Bpe::Merges merges = read_merges(fields.required("merges"), fields.where() + " merges");
+  return std::make_unique<Bpe>(std::move(vocabulary), merges, std::move(config), fields.where());
+}
+
 }  // namespace
 
 std::unique_ptr<Model> read_model(element value, const std::string& where) {
   JsonFields fields(value, where);
-  // Files of early versions do not name the type: only WordPiece has a longest word.
-  const bool named = fields.has("type") || !fields.has("max_input_chars_per_word");
-  const size_t type = named ? fields.one_of("type", {"WordPiece", "Unigram"}) : 0;
-  std::unique_ptr<Model> model = type == 0 ? read_wordpiece(fields) : read_unigram(fields);
+  // Files of early versions do not name the type: only WordPiece has a longest word, only BPE has merges.
+  size_t type = 0;
+  if (!fields.has("type") && fields.has("merges")) {
+    type = 2;
+  } else if (fields.has("type") || !fields.has("max_input_chars_per_word")) {
+    type = fields.one_of("type", {"WordPiece", "Unigram", "BPE"});
+  }
+  static constexpr std::unique_ptr<Model> (*kReaders[])(JsonFields&) = {read_wordpiece, read_unigram, read_bpe};
+  std::unique_ptr<Model> model = kReaders[type](fields);
   fields.close();
   return model;
 }

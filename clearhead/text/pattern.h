@@ -27,6 +27,9 @@ std::unique_ptr<Pattern> literal_pattern(std::string literal);
 // Finds what a regular expression means. Throws: Error if it is not known here; `where` opens the text.
 std::unique_ptr<Pattern> regex_pattern(std::string_view expression, std::string_view where);
 
+// The words of GPT-2, of which every text is made.
+std::unique_ptr<Pattern> gpt2_pattern();
+
 // Calls visit(span, is_match) for the matches and what lies between, from left to right; nothing between is empty.
 template <class Visit>
 void for_each_part(const Pattern& pattern, std::string_view text, Span within, const Visit& visit) {

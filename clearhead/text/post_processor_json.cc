@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "clearhead/base/error.h"
+#include "clearhead/text/byte_level.h"
 #include "clearhead/text/template_processing.h"
 
 namespace clearhead::text {
@@ -108,19 +109,46 @@ TemplateProcessing::Item read_bert_special(JsonFields& fields, std::string_view 
   return item;
 }
 
+std::unique_ptr<PostProcessor> read_bert(JsonFields& fields, TokenizerParts& parts) {
+  std::vector<TemplateProcessing::Item> items = {read_bert_special(fields, "cls", parts)};
+  items.push_back({.is_text = true});
+  items.push_back(read_bert_special(fields, "sep", parts));
+  return std::make_unique<TemplateProcessing>(std::move(items));
+}
+
+std::unique_ptr<PostProcessor> read_byte_level(JsonFields& fields, TokenizerParts& parts) {
+  const bool prefix = fields.boolean("add_prefix_space"), trims = fields.boolean("trim_offsets");
+  if (fields.has("use_regex")) fields.boolean("use_regex");  // of the pre-tokenizer of that name
+  if (!trims) return std::make_unique<PostProcessorSequence>(std::vector<std::unique_ptr<PostProcessor>>());
+  return std::make_unique<TrimOffsets>(*parts.model, prefix);
+}
+
+std::unique_ptr<PostProcessor> read_roberta(JsonFields& fields, TokenizerParts& parts) {
+  std::vector<std::unique_ptr<PostProcessor>> steps;
+  const bool prefix = fields.boolean("add_prefix_space");
+  if (fields.boolean("trim_offsets")) steps.push_back(std::make_unique<TrimOffsets>(*parts.model, prefix));
+  steps.push_back(read_bert(fields, parts));
+  return std::make_unique<PostProcessorSequence>(std::move(steps));
+}
+
+std::unique_ptr<PostProcessor> read_sequence(JsonFields& fields, TokenizerParts& parts) {
+  const std::string where = fields.where() + " processors";
+  std::vector<std::unique_ptr<PostProcessor>> steps;
+  for (const element step : list_of(fields.required("processors"), where)) {
+    steps.push_back(read_post_processor(step, fmt::format("{}[{}]", where, steps.size()), parts));
+  }
+  return std::make_unique<PostProcessorSequence>(std::move(steps));
+}
+
 }  // namespace
 
 std::unique_ptr<PostProcessor> read_post_processor(element value, const std::string& where, TokenizerParts& parts) {
   JsonFields fields(value, where);
-  std::unique_ptr<PostProcessor> result;
-  if (fields.one_of("type", {"TemplateProcessing", "BertProcessing"}) == 0) {
-    result = read_template(fields, parts);
-  } else {
-    std::vector<TemplateProcessing::Item> items = {read_bert_special(fields, "cls", parts)};
-    items.push_back({.is_text = true});
-    items.push_back(read_bert_special(fields, "sep", parts));
-    result = std::make_unique<TemplateProcessing>(std::move(items));
-  }
+  static constexpr std::unique_ptr<PostProcessor> (*kReaders[])(JsonFields&, TokenizerParts&) = {
+      read_template, read_bert, read_byte_level, read_roberta, read_sequence};
+  const size_t type =
+      fields.one_of("type", {"TemplateProcessing", "BertProcessing", "ByteLevel", "RobertaProcessing", "Sequence"});
+  std::unique_ptr<PostProcessor> result = kReaders[type](fields, parts);
   fields.close();
   return result;
 }

@@ -1,10 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clearhead/text/simple_pre_tokenizers.h"
 
+#include <algorithm>
+
 #include "clearhead/text/unicode.h"
 #include "clearhead/text/valid_utf8.h"
 
 namespace clearhead::text {
+namespace {
+
+class KindPattern final : public Pattern {
+ public:
+  KindPattern(bool (*is_kind)(char32_t), bool runs) : is_kind_(is_kind), runs_(runs) {}
+
+  std::optional<Span> find(std::string_view text, uint32_t from) const override {
+    uint32_t begin = from;
+    while (begin < text.size() && !is_kind_(code_point_at(text, begin).value)) begin = after(text, begin);
+    if (begin >= text.size()) return std::nullopt;
+    uint32_t end = after(text, begin);
+    while (runs_ && end < text.size() && is_kind_(code_point_at(text, end).value)) end = after(text, end);
+    return Span{begin, end};
+  }
+
+ private:
+  static uint32_t after(std::string_view text, uint32_t at) {
+    return at + static_cast<uint32_t>(code_point_at(text, at).length);
+  }
+
+  bool (*is_kind_)(char32_t);
+  bool runs_;
+};
+
+struct Part {
+  Span span;
+  bool is_match;
+};
+
+// Puts matches together with what is before them (or behind, read from the end): two matches side by side stay two.
+void merge_matches(std::vector<Part>& parts, bool with_next) {
+  std::vector<Part> merged;
+  bool last_is_match = false;
+  const auto add = [&](const Part& part) {
+    if (part.is_match && !last_is_match && !merged.empty()) {
+      Span& span = merged.back().span;
+      with_next ? span.begin = part.span.begin : span.end = part.span.end;
+    } else {
+      merged.push_back(part);
+    }
+    last_is_match = part.is_match;
+  };
+  if (with_next) {
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) add(*part);
+    std::ranges::reverse(merged);
+  } else {
+    for (const Part& part : parts) add(part);
+  }
+  parts.swap(merged);
+}
+
+void merge_equal(std::vector<Part>& parts) {
+  std::vector<Part> merged;
+  for (const Part& part : parts) {
+    if (!merged.empty() && merged.back().is_match == part.is_match) {
+      merged.back().span.end = part.span.end;
+    } else {
+      merged.push_back(part);
+    }
+  }
+  parts.swap(merged);
+}
+
+}  // namespace
+
+std::unique_ptr<Pattern> kind_pattern(bool (*is_kind)(char32_t), bool runs) {
+  return std::make_unique<KindPattern>(is_kind, runs);
+}
+
+void Split::split(AlignedText& text, std::vector<Span>& words) const {
+  std::vector<Span> cut;
+  cut.reserve(words.size() + text.bytes().size() / 4);
+  std::vector<Part> parts;
+  for (const Span word : words) {
+    if (word.size() == 0) continue;
+    if (behavior_ == Behavior::isolated) {
+      for_each_part(*pattern_, text.bytes(), word, [&](Span span, bool) { cut.push_back(span); });
+      continue;
+    }
+    parts.clear();
+    for_each_part(*pattern_, text.bytes(), word, [&](Span span, bool match) {
+      parts.push_back({span, match != invert_});
+    });
+    if (behavior_ == Behavior::contiguous) merge_equal(parts);
+    if (behavior_ == Behavior::merged_with_previous) merge_matches(parts, false);
+    if (behavior_ == Behavior::merged_with_next) merge_matches(parts, true);
+    for (const Part& part : parts) {
+      if (part.span.size() > 0 && !(behavior_ == Behavior::removed && part.is_match)) cut.push_back(part.span);
+    }
+  }
+  words.swap(cut);
+}
 
 void PreTokenizerSequence::split(AlignedText& text, std::vector<Span>& words) const {
   for (const auto& step : steps_) step->split(text, words);

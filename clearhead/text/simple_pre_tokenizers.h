@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "clearhead/text/pattern.h"
 #include "clearhead/text/pre_tokenizer.h"
 
 namespace clearhead::text {
@@ -24,5 +25,24 @@ class WhitespaceSplit final : public PreTokenizer {
  public:
   void split(AlignedText& text, std::vector<Span>& words) const override;
 };
+
+// What becomes of the parts of a text that a pattern finds.
+enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
+
+// Cuts words by a pattern; inverted: what it finds and what lies between change places.
+class Split final : public PreTokenizer {
+ public:
+  Split(std::unique_ptr<Pattern> pattern, Behavior behavior, bool invert)
+      : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
+  void split(AlignedText& text, std::vector<Span>& words) const override;
+
+ private:
+  std::unique_ptr<Pattern> pattern_;
+  Behavior behavior_;
+  bool invert_;
+};
+
+// A pattern that finds each code point of a kind by itself, or runs of them.
+std::unique_ptr<Pattern> kind_pattern(bool (*is_kind)(char32_t), bool runs);
 
 }  // namespace clearhead::text

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "clearhead/text/post_processor.h"
@@ -24,6 +26,18 @@ class TemplateProcessing final : public PostProcessor {
 
  private:
   std::vector<Item> items_;
+};
+
+// One after the other.
+class PostProcessorSequence final : public PostProcessor {
+ public:
+  explicit PostProcessorSequence(std::vector<std::unique_ptr<PostProcessor>> steps) : steps_(std::move(steps)) {}
+  void process(std::vector<Piece>& pieces, bool add_special) const override {
+    for (const auto& step : steps_) step->process(pieces, add_special);
+  }
+
+ private:
+  std::vector<std::unique_ptr<PostProcessor>> steps_;
 };
 
 }  // namespace clearhead::text

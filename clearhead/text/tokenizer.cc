@@ -13,6 +13,7 @@
 #include "clearhead/text/tokenizer_json.h"
 #include "clearhead/text/unicode.h"
 #include "clearhead/text/valid_utf8.h"
+#include "clearhead/text/word.h"
 
 namespace clearhead::text {
 namespace {
@@ -45,6 +46,16 @@ std::string shown_text(std::string_view stretch, bool valid, std::string_view pi
   }
   if (begin < result.size() && piece == kSpaceMark) return std::string(kSpaceMark);
   return begin < result.size() ? result.substr(begin) : result;
+}
+
+// A piece of some bytes of a character stands for all of it.
+Span whole_characters(std::string_view text, Span span) {
+  const auto within = [&](uint32_t at) {
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+  };
+  while (within(span.begin)) --span.begin;
+  while (within(span.end)) ++span.end;
+  return span;
 }
 
 // The text to tokenize; invalid sequences stand replaced but know the bytes that they came from.
@@ -161,7 +172,9 @@ class Tokenizer::Impl {
     const size_t before = pieces.size();
     parts_.model->tokenize(text.bytes(), words, pieces);
     AlignedText::Cursor cursor(text);
-    for (size_t i = before; i < pieces.size(); ++i) pieces[i].span = cursor.original(pieces[i].span);
+    for (size_t i = before; i < pieces.size(); ++i) {
+      pieces[i].span = cursor.original(whole_characters(text.bytes(), pieces[i].span));
+    }
   }
 
   TokenizerParts parts_;
@@ -189,6 +202,7 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
   const bool valid = simdjson::validate_utf8(text.data(), text.size());
   Encoding encoding;
   encoding.tokens.reserve(pieces.size());
+  size_t last_end = 0;
   for (const Piece& piece : pieces) {
     Token& token = encoding.tokens.emplace_back();
     token.piece = impl_->piece_of(piece.id);
@@ -197,7 +211,8 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
     token.end = piece.span.end;
     token.special = piece.special;
     token.type_id = piece.type_id;
-    token.continues_word = piece.continues_word;
+    token.continues_word = piece.continues_word && (!valid || token.begin < last_end || joins_word(text, token.begin));
+    last_end = token.end;
     token.text =
         piece.special ? token.piece : shown_text(text.substr(token.begin, token.end - token.begin), valid, token.piece);
     encoding.unknown_count += piece.unknown;

@@ -148,6 +148,30 @@ std::vector<char32_t> normalized_code_points() {
   return result;
 }
 
+namespace {
+
+enum WordClass : uint8_t { kLetter = 1, kNumber = 2 };
+
+const PropertyTable& word_class_table() {
+  static const PropertyTable table = [] {
+    std::vector<uint8_t> bits(0x110000);
+    for (const tables::CodeRange& range : tables::kLetterRanges) {
+      for (char32_t c = range.first; c <= range.last; ++c) bits[c] |= kLetter;
+    }
+    for (const tables::CodeRange& range : tables::kNumberRanges) {
+      for (char32_t c = range.first; c <= range.last; ++c) bits[c] |= kNumber;
+    }
+    return PropertyTable(bits);
+  }();
+  return table;
+}
+
+}  // namespace
+
+bool is_letter(char32_t c) { return (word_class_table()[c] & kLetter) != 0; }
+
+bool is_number(char32_t c) { return (word_class_table()[c] & kNumber) != 0; }
+
 bool is_mark(char32_t c) { return find_range<tables::CodeRange>(tables::kMarkRanges, c) != nullptr; }
 
 uint8_t combining_class_of(char32_t c) {

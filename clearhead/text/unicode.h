@@ -74,6 +74,10 @@ std::vector<char32_t> normalized_code_points();
 
 inline bool is_white_space(char32_t c) { return (property_table()[c] & kWhiteSpace) != 0; }
 
+// \p{L} and \p{N} of a regular expression.
+bool is_letter(char32_t c);
+bool is_number(char32_t c);
+
 // Is c a mark of any kind (category M)?
 bool is_mark(char32_t c);
 

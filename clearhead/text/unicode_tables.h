@@ -33,6 +33,8 @@ extern const CodeRange kWhiteSpaceRanges[10];
 extern const CodeRange kPunctuationRanges[156];
 extern const CodeRange kRemovedRanges[25];
 extern const CodeRange kHanRanges[7];
+extern const CodeRange kLetterRanges[677];
+extern const CodeRange kNumberRanges[144];
 extern const CodeRange kWordRanges[796];
 extern const CodeRange kNonspacingMarkRanges[279];
 extern const CodeRange kMarkRanges[250];

@@ -8,7 +8,7 @@
 
 #include "clearhead/base/error.h"
 #include "clearhead/text/valid_utf8.h"
-#include "clearhead/text/word.h"
+#include "clearhead/text/word_memo.h"
 
 namespace clearhead::text {
 namespace {
@@ -125,7 +125,7 @@ void Unigram::cut(std::string_view text, Span word, std::vector<Best>& best, std
       pieces.push_back({.id = id, .span = {word.begin + begin, word.begin + end}});
     }
     for (size_t i = first; i < pieces.size(); ++i) {
-      pieces[i].continues_word = i > first || (begin > 0 && joins_word(text, word.begin + begin));
+      pieces[i].continues_word = i > first || begin > 0;
     }
     begin = end;
   }
@@ -133,7 +133,10 @@ void Unigram::cut(std::string_view text, Span word, std::vector<Best>& best, std
 
 void Unigram::tokenize(std::string_view text, std::span<const Span> words, std::vector<Piece>& pieces) const {
   std::vector<Best> best;
-  for (const Span word : words) cut(text, word, best, pieces);
+  WordMemo memo(text, words.size(), pieces);
+  for (const Span word : words) {
+    memo.add(word, [&](Span own) { cut(text, own, best, pieces); });
+  }
 }
 
 }  // namespace clearhead::text

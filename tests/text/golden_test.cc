@@ -62,6 +62,26 @@ void expect_golden(const Tokenizer& tokenizer, const std::string& name) {
 
 TEST(Golden, EveryIdAndOffsetOfWordPiece) { expect_golden(minilm(), "bert_golden.json"); }
 
+TEST(Golden, EveryIdAndOffsetOfBytePairs) {
+  for (const std::string name : {"byte_bpe", "fallback_bpe"}) {
+    SCOPED_TRACE(name);
+    expect_golden(Tokenizer::from_file(CLEARHEAD_TEST_DATA "/" + name + ".json"), name + "_golden.json");
+  }
+}
+
+// What a text becomes and what comes back: nothing is lost of bytes.
+TEST(Golden, BytePairsDecodeToWhatTheyWere) {
+  const auto rows = nlohmann::json::parse(base::read_file(CLEARHEAD_TEST_DATA "/byte_bpe_golden.json", 1 << 20));
+  const Tokenizer bytes = Tokenizer::from_file(CLEARHEAD_TEST_DATA "/byte_bpe.json");
+  const Tokenizer fallback = Tokenizer::from_file(CLEARHEAD_TEST_DATA "/fallback_bpe.json");
+  for (const auto& row : rows) {
+    const auto text = row[0].get<std::string>();
+    EXPECT_EQ(bytes.decode(bytes.encode_ids(text), false), text);
+    if (text.find("<s>") != std::string::npos || text.find("\u2581") != std::string::npos) continue;
+    EXPECT_EQ(fallback.decode(fallback.encode_ids(text), true), text);
+  }
+}
+
 TEST(Golden, EveryIdAndOffsetOfUnigram) { expect_golden(e5(), "unigram_golden.json"); }
 
 TEST(Golden, TruncationAndPaddingOfTheFileAreReadAndNotCarriedOut) {
@@ -134,6 +154,12 @@ TEST(Golden, AMegabyteWithoutASpace) {
   timed(repeated("\u2581", 1'000'000), 1'000'000, 0, e5());
   timed(repeated("\xff", 1'000'000), 2, 1, e5());
   timed("e" + repeated("\u0301\u0316", 250'000), 250'001, 1, e5());
+  const Tokenizer bytes = Tokenizer::from_file(CLEARHEAD_TEST_DATA "/byte_bpe.json");
+  for (const char* run : {"a", " ", "!", "\n", "1"}) {
+    EXPECT_GT(bytes.encode(repeated(run, 1'000'000)).tokens.size(), 1000u) << run;
+  }
+  const Tokenizer fallback = Tokenizer::from_file(CLEARHEAD_TEST_DATA "/fallback_bpe.json");
+  EXPECT_GT(fallback.encode(repeated("ab ", 300'000)).tokens.size(), 1000u);
 }
 
 }  // namespace

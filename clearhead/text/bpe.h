@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clearhead/text/merge_table.h"
+#include "clearhead/text/model.h"
+#include "clearhead/text/short_pieces.h"
+#include "clearhead/text/vocabulary.h"
+
+namespace clearhead::text {
+
+// Byte pair encoding: a word begins as its characters; again and again the two neighbours whose merge was learned first
+// become one piece, the leftmost of equals, until no merge is left. A word of n characters costs n log n.
+// Source: Sennrich et al. 2016, Neural Machine Translation of Rare Words with Subword Units; in the details the
+// tokenizers library.
+class Bpe final : public Model {
+ public:
+  struct Config {
+    std::optional<std::string> unknown_piece;
+    std::string continuing_prefix;  // in front of every character of a word but the first
+    std::string end_suffix;         // behind the last one
+    bool fuse_unknown = false;      // unknown characters side by side are one piece
+    bool byte_fallback = false;  // an unknown character becomes the pieces <0x00> to <0xFF> of its bytes, if all exist
+    bool ignore_merges = false;  // a word that is a piece needs no merges
+  };
+
+  using Merges = std::vector<std::pair<std::string, std::string>>;
+
+  // Throws: Error if a merge or the unknown piece is not of the vocabulary; `where` names the file.
+  Bpe(Vocabulary vocabulary, const Merges& merges, Config config, std::string_view where);
+
+  void tokenize(std::string_view text, std::span<const Span> words, std::vector<Piece>& pieces) const override;
+  size_t size() const override { return vocabulary_.size(); }
+  std::optional<uint32_t> id_of(std::string_view piece) const override;
+  std::string_view piece_of(uint32_t id) const override { return vocabulary_.piece_of(id); }
+
+ private:
+  // A piece of a word on its way. length 0: it was merged away.
+  struct Symbol {
+    uint32_t id;
+    uint32_t length;
+    uint32_t before, after;  // neighbours, kNone at the ends
+    bool unknown;
+  };
+
+  struct Candidate {
+    uint32_t rank, place, id;
+  };
+
+  struct Room {
+    std::vector<Symbol> symbols;
+    std::vector<Candidate> queue;
+  };
+
+  void begin(std::string_view word, std::vector<Symbol>& symbols) const;
+  bool add_bytes(std::string_view character, std::vector<Symbol>& symbols) const;
+  void merge(Room& room) const;
+  void cut(std::string_view text, Span word, Room& room, std::vector<Piece>& pieces) const;
+
+  Vocabulary vocabulary_;
+  ShortPieces short_pieces_;
+  MergeTable merges_;
+  Config config_;
+  uint32_t unknown_id_ = 0;
+  std::vector<uint32_t> byte_ids_;  // [256] with byte_fallback; kNone where the vocabulary lacks one
+};
+
+}  // namespace clearhead::text

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/text/byte_level.h"
+
+#include <algorithm>
+#include <array>
+
+#include "clearhead/base/utf8.h"
+#include "clearhead/text/rewriter.h"
+#include "clearhead/text/unicode.h"
+#include "clearhead/text/valid_utf8.h"
+
+namespace clearhead::text {
+namespace {
+
+constexpr char32_t kFirstShifted = 0x100, kShiftedCount = 68;
+
+bool is_kept(unsigned byte) { return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte != 0xad); }
+
+// [256]
+const std::array<char32_t, 256>& character_of_byte() {
+  static const std::array<char32_t, 256> table = [] {
+    std::array<char32_t, 256> characters{};
+    char32_t next = kFirstShifted;
+    for (unsigned byte = 0; byte < 256; ++byte) characters[byte] = is_kept(byte) ? byte : next++;
+    return characters;
+  }();
+  return table;
+}
+
+// The byte that a character stands for, or -1.
+int byte_of_character(char32_t c) {
+  static const std::array<int, kFirstShifted + kShiftedCount> table = [] {
+    std::array<int, kFirstShifted + kShiftedCount> bytes;
+    bytes.fill(-1);
+    for (int byte = 0; byte < 256; ++byte) bytes[character_of_byte()[static_cast<size_t>(byte)]] = byte;
+    return bytes;
+  }();
+  return c < table.size() ? table[c] : -1;
+}
+
+void append_written(std::string_view bytes, std::string& result) {
+  for (const char byte : bytes) base::append_utf8(result, character_of_byte()[static_cast<unsigned char>(byte)]);
+}
+
+// Appends the bytes of a word, each as its character.
+void write_word(const AlignedText& text, Span word, AlignedText& result) {
+  const std::string_view bytes = text.bytes();
+  std::string written;
+  for (uint32_t at = word.begin; at < word.end;) {
+    uint32_t end = at;
+    while (end < word.end && static_cast<unsigned char>(bytes[end]) < 0x7f && bytes[end] > ' ') ++end;
+    if (end > at) result.keep(bytes.substr(at, end - at), text, at);
+    at = end;
+    if (at == word.end) break;
+    end += static_cast<uint32_t>(code_point_at(bytes, at).length);
+    written.clear();
+    append_written(bytes.substr(at, end - at), written);
+    result.replace(written, text.original({at, end}));
+    at = end;
+  }
+}
+
+bool is_space(char32_t c) { return c == character_of_byte()[' '] || is_white_space(c); }
+
+}  // namespace
+
+ByteLevel::ByteLevel(bool add_prefix_space, bool use_regex)
+    : add_prefix_space_(add_prefix_space), words_(use_regex ? gpt2_pattern() : nullptr) {}
+
+void ByteLevel::split(AlignedText& text, std::vector<Span>& words) const {
+  AlignedText spaced, result;
+  if (add_prefix_space_) {
+    for (Span& word : words) {
+      const auto begin = static_cast<uint32_t>(spaced.bytes().size());
+      const std::string_view bytes = text.bytes().substr(word.begin, word.size());
+      if (!bytes.empty() && bytes[0] != ' ') {
+        const auto first = static_cast<uint32_t>(code_point_at(bytes, 0).length);
+        spaced.replace(" ", text.original({word.begin, word.begin + first}));
+      }
+      spaced.keep(bytes, text, word.begin);
+      word = {begin, static_cast<uint32_t>(spaced.bytes().size())};
+    }
+    text = std::move(spaced);
+  }
+  std::vector<Span> cut;
+  cut.reserve(words.size() + text.bytes().size() / 4);
+  result.reserve(text.bytes().size() + text.bytes().size() / 2);
+  const auto add = [&](Span word, bool) {
+    const auto begin = static_cast<uint32_t>(result.bytes().size());
+    write_word(text, word, result);
+    cut.push_back({begin, static_cast<uint32_t>(result.bytes().size())});
+  };
+  for (const Span word : words) {
+    if (word.size() == 0) continue;
+    words_ ? for_each_part(*words_, text.bytes(), word, add) : add(word, true);
+  }
+  text = std::move(result);
+  words.swap(cut);
+}
+
+void TrimOffsets::process(std::vector<Piece>& pieces, bool) const {
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    Span& span = pieces[i].span;
+    if (pieces[i].id >= model_.size()) continue;
+    const std::string_view piece = model_.piece_of(pieces[i].id);
+    uint32_t leading = 0, trailing = 0;
+    for (size_t at = 0; at < piece.size() && is_space(code_point_at(piece, at).value); ++leading) {
+      at += code_point_at(piece, at).length;
+    }
+    for (size_t end = piece.size(); end > 0 && is_space(code_point_before(piece, end).value); ++trailing) {
+      end -= code_point_before(piece, end).length;
+    }
+    if (leading > 0 && add_prefix_space_ && (i == 0 || span.begin == 0)) leading = 0;
+    span.begin = std::min(span.begin + leading, span.end);
+    if (trailing > 0 && span.end >= trailing) span.end = std::max(span.end - trailing, span.begin);
+  }
+}
+
+void ByteLevelDecoder::rewrite(std::vector<std::string>& pieces) const {
+  std::string bytes;
+  for (const std::string& piece : pieces) {
+    const size_t before = bytes.size();
+    for (size_t at = 0; at < piece.size();) {
+      const ValidCodePoint here = code_point_at(piece, at);
+      const int byte = byte_of_character(here.value);
+      if (byte < 0) {  // not written so: a special token
+        bytes.resize(before);
+        bytes += piece;
+        break;
+      }
+      bytes += static_cast<char>(byte);
+      at += here.length;
+    }
+  }
+  std::string text;
+  for (size_t at = 0; at < bytes.size();) {
+    const base::CodePoint here = base::decode_utf8(std::string_view(bytes).substr(at));
+    base::append_utf8(text, here.value);
+    at += here.length;
+  }
+  pieces = {std::move(text)};
+}
+
+}  // namespace clearhead::text

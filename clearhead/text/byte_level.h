@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "clearhead/text/decoder.h"
+#include "clearhead/text/model.h"
+#include "clearhead/text/pattern.h"
+#include "clearhead/text/post_processor.h"
+#include "clearhead/text/pre_tokenizer.h"
+
+namespace clearhead::text {
+
+// Each byte written as a printable character: 188 bytes as the Latin-1 character of that number, the other 68 as
+// U+0100 to U+0143 in rising order. Every text can then be cut into pieces, without an unknown one.
+// Source: Radford et al. 2019, Language Models are Unsupervised Multitask Learners, section 2.2.
+class ByteLevel final : public PreTokenizer {
+ public:
+  // use_regex: words are cut out first, as GPT-2 does.
+  ByteLevel(bool add_prefix_space, bool use_regex);
+  void split(AlignedText& text, std::vector<Span>& words) const override;
+
+ private:
+  bool add_prefix_space_;
+  std::unique_ptr<Pattern> words_;
+};
+
+// Takes the white space at the ends of a piece out of its span. add_prefix_space: one space in front of the text was
+// put in and takes no room. Pieces are those of `model`, which must outlive it.
+class TrimOffsets final : public PostProcessor {
+ public:
+  TrimOffsets(const Model& model, bool add_prefix_space) : model_(model), add_prefix_space_(add_prefix_space) {}
+  void process(std::vector<Piece>& pieces, bool add_special) const override;
+
+ private:
+  const Model& model_;
+  bool add_prefix_space_;
+};
+
+// Characters become the bytes that they stand for; what is no UTF-8 then becomes U+FFFD.
+class ByteLevelDecoder final : public Decoder {
+ public:
+  void rewrite(std::vector<std::string>& pieces) const override;
+};
+
+}  // namespace clearhead::text

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/text/word_patterns.h"
+
+#include <algorithm>
+#include <array>
+
+#include "clearhead/text/unicode.h"
+#include "clearhead/text/valid_utf8.h"
+
+namespace clearhead::text {
+namespace {
+
+enum class Class : uint8_t { other, letter, number, space };
+
+Class class_of(char32_t c) {
+  if (c < 0x80) {
+    if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') return Class::letter;
+    if (c >= '0' && c <= '9') return Class::number;
+    return c == ' ' || (c >= 0x9 && c <= 0xd) ? Class::space : Class::other;
+  }
+  if (is_letter(c)) return Class::letter;
+  if (is_number(c)) return Class::number;
+  return is_white_space(c) ? Class::space : Class::other;
+}
+
+// A text and a place in it, read code point by code point.
+struct Reader {
+  std::string_view text;
+  uint32_t at;
+
+  bool done() const { return at >= text.size(); }
+  char32_t peek() const { return code_point_at(text, at).value; }
+  Class kind() const { return class_of(peek()); }
+  void pass() { at += static_cast<uint32_t>(code_point_at(text, at).length); }
+
+  uint32_t pass_all(Class kind_of_all, uint32_t most = UINT32_MAX) {
+    uint32_t count = 0;
+    for (; count < most && !done() && kind() == kind_of_all; ++count) pass();
+    return count;
+  }
+};
+
+bool is_line_end(char32_t c) { return c == '\r' || c == '\n'; }
+
+// \s+(?!\S)|\s+ : white space, its last character left to what follows; alone it is taken.
+uint32_t end_of_space(Reader reader) {
+  uint32_t last = reader.at;
+  const uint32_t begin = reader.at;
+  while (!reader.done() && reader.kind() == Class::space) {
+    last = reader.at;
+    reader.pass();
+  }
+  return reader.done() || last == begin ? reader.at : last;
+}
+
+// Behind an apostrophe: s t d m, re ve ll.
+uint32_t end_of_contraction(std::string_view text, uint32_t at, bool any_case) {
+  constexpr char32_t kLongS = 0x17f;  // in any case an s
+  Reader reader = {text, at};
+  if (reader.done() || reader.peek() != '\'') return at;
+  reader.pass();
+  std::array<char32_t, 2> letters{};
+  std::array<uint32_t, 2> ends{};
+  for (size_t i = 0; i < letters.size() && !reader.done(); ++i) {
+    letters[i] = reader.peek();
+    if (any_case && letters[i] >= 'A' && letters[i] <= 'Z') letters[i] += 'a' - 'A';
+    if (any_case && letters[i] == kLongS) letters[i] = 's';
+    reader.pass();
+    ends[i] = reader.at;
+  }
+  const auto [first, second] = letters;
+  if (first == 's' || first == 't' || first == 'm' || first == 'd') return ends[0];
+  if ((first == 'r' || first == 'v') && second == 'e') return ends[1];
+  return first == 'l' && second == 'l' ? ends[1] : at;
+}
+
+// The words of GPT-2.
+class Gpt2Words final : public Pattern {
+ public:
+  std::optional<Span> find(std::string_view text, uint32_t from) const override {
+    if (from >= text.size()) return std::nullopt;
+    if (const uint32_t end = end_of_contraction(text, from, false); end > from) return Span{from, end};
+    Reader reader = {text, from};
+    if (reader.peek() == ' ' && from + 1 < text.size() &&
+        class_of(code_point_at(text, from + 1).value) != Class::space) {
+      reader.pass();
+    }
+    const Class kind = reader.kind();
+    if (kind == Class::space) return Span{from, end_of_space(reader)};
+    reader.pass_all(kind);
+    return Span{from, reader.at};
+  }
+};
+
+// The words of GPT-4 and those who follow it: numbers of at most `most_digits` digits, one mark of any kind before
+// letters, line ends with the white space or the marks before them.
+class Gpt4Words final : public Pattern {
+ public:
+  explicit Gpt4Words(uint32_t most_digits) : most_digits_(most_digits) {}
+
+  std::optional<Span> find(std::string_view text, uint32_t from) const override {
+    if (from >= text.size()) return std::nullopt;
+    if (const uint32_t end = end_of_contraction(text, from, true); end > from) return Span{from, end};
+    Reader reader = {text, from};
+    const Class kind = reader.kind();
+    const bool line_end = is_line_end(reader.peek());
+    if (kind != Class::letter && kind != Class::number && !line_end) reader.pass();
+    if (reader.pass_all(Class::letter) > 0) return Span{from, reader.at};
+    reader.at = from;
+    if (reader.pass_all(Class::number, most_digits_) > 0) return Span{from, reader.at};
+    if (reader.peek() == ' ') reader.pass();
+    if (reader.pass_all(Class::other) > 0) {
+      while (!reader.done() && is_line_end(reader.peek())) reader.pass();
+      return Span{from, reader.at};
+    }
+    return Span{from, end_of_lines({text, from})};
+  }
+
+ private:
+  // \s*[\r\n]+ , else as white space.
+  static uint32_t end_of_lines(Reader reader) {
+    const Reader begin = reader;
+    uint32_t end = reader.at;
+    while (!reader.done() && reader.kind() == Class::space) {
+      const bool line_end = is_line_end(reader.peek());
+      reader.pass();
+      if (line_end) end = reader.at;
+    }
+    return end > begin.at ? end : end_of_space(begin);
+  }
+
+  uint32_t most_digits_;
+};
+
+template <class Words, uint32_t... argument>
+std::unique_ptr<Pattern> make() {
+  return std::make_unique<Words>(argument...);
+}
+
+struct Known {
+  std::string_view expression;
+  std::unique_ptr<Pattern> (*make)();
+};
+
+constexpr Known kKnown[] = {
+    {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", make<Gpt2Words>},
+    {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", make<Gpt2Words>},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     make<Gpt4Words, 3>},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     make<Gpt4Words, 1>},
+};
+
+}  // namespace
+
+std::unique_ptr<Pattern> known_word_pattern(std::string_view expression) {
+  const auto known = std::ranges::find(kKnown, expression, &Known::expression);
+  return known == std::end(kKnown) ? nullptr : known->make();
+}
+
+std::unique_ptr<Pattern> gpt2_pattern() { return std::make_unique<Gpt2Words>(); }
+
+}  // namespace clearhead::text
