@@ -104,7 +104,7 @@ step "layers" scripts/check_layers.py
 step "house rules" scripts/check_house_rules.py
 step "format" scripts/format.sh --check
 if step "build release" build release; then
-  for model in minilm multilingual-e5-small; do
+  for model in minilm multilingual-e5-small smollm2-135m-instruct; do
     step "model $model" build/bin/clearhead fetch "$model"
   done
   tests release

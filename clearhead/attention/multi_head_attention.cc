@@ -15,6 +15,24 @@ namespace clearhead::attention {
 
 using capture::Stage;
 
+namespace {
+
+// Puts the keys and values of a run behind those before it. Returns how many keys there were.
+size_t go_on(const AttentionConfig& config, const MultiHeadInput& input, const Projected& projected) {
+  PastKeys& past = *input.past;
+  const size_t key_width = config.num_kv_heads * config.head_dim, value_width = config.num_kv_heads * config.value_dim;
+  const size_t len = past.key.size() / key_width;
+  if (config.causal == Causal::none || input.batch != 1 || past.value.size() / value_width != len ||
+      input.sequences.size() > 1) {
+    base::refuse("attention", "a past of one causal sequence, with as many values as keys", "another");
+  }
+  past.key.insert(past.key.end(), projected.key.begin(), projected.key.end());
+  past.value.insert(past.value.end(), projected.value.begin(), projected.value.end());
+  return len;
+}
+
+}  // namespace
+
 std::span<const float> attend_with_heads(const AttentionConfig& config, const MultiHeadParameters& parameters,
                                          const MultiHeadInput& input, MultiHeadWorkspace& workspace,
                                          const capture::Watch& watch) {
@@ -28,10 +46,19 @@ std::span<const float> attend_with_heads(const AttentionConfig& config, const Mu
   const std::span<float> head_output = workspace.head_output.span(rows * width);
   const AttentionSpans spans{head_output, workspace.row_reference.span(rows * config.num_heads),
                              workspace.row_sum.span(rows * config.num_heads)};
-  watched_attention(config,
-                    {input.batch, input.query_len, projected.key_len, projected.query, projected.key, projected.value,
-                     input.mask, input.sequences},
-                    spans, workspace.fused, watch);
+  AttentionConfig placed = config;
+  AttentionInput attention{input.batch,   input.query_len, projected.key_len, projected.query,
+                           projected.key, projected.value, input.mask,        input.sequences};
+  if (input.past != nullptr) {
+    const size_t before = go_on(config, input, projected);
+    placed.causal = Causal::offset;
+    placed.key_offset = static_cast<int64_t>(before);
+    attention.key_len += before;
+    attention.key = input.past->key;
+    attention.value = input.past->value;
+    attention.sequences = {};  // one, all of it
+  }
+  watched_attention(placed, attention, spans, workspace.fused, watch);
   watch.show(Stage::head_output, {input.batch, input.query_len, config.num_heads, config.value_dim}, head_output);
   if (watch.wants(Stage::head_contribution)) {
     tensor::Tensor contributions({input.batch, input.query_len, config.num_heads, parameters.output.out_features()});

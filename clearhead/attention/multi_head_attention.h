@@ -10,6 +10,7 @@
 #include "clearhead/attention/fused.h"
 #include "clearhead/attention/mask.h"
 #include "clearhead/capture/watch.h"
+#include "clearhead/kernels/rotary.h"
 #include "clearhead/linear/linear.h"
 #include "clearhead/tensor/tensor.h"
 
@@ -30,6 +31,25 @@ struct MultiHeadParameters {
   // Learned keys and values that stand behind those of every sequence, after projection; none: left as they are.
   tensor::Tensor appended_key = {};    // [appended, num_kv_heads * head_dim]
   tensor::Tensor appended_value = {};  // [appended, num_kv_heads * value_dim]
+  // Gains of an RMS norm of every head's query and of every head's key, before they are turned; none, or no turns: not
+  // normed.
+  tensor::Tensor query_gain = {};  // [head_dim]
+  tensor::Tensor key_gain = {};    // [head_dim]
+  float head_norm_epsilon = 1e-6f;
+};
+
+// The turns of rotary positions, for the leading 2 pairs elements of every head's query and key; none: not turned.
+struct RotaryTurns {
+  kernels::RotaryLayout layout = kernels::RotaryLayout::halves;
+  size_t pairs = 0;
+  std::span<const float> cosines = {}, sines = {};  // [query_len, pairs]
+};
+
+// Keys and values of the tokens before those of an input, as they are after projection and turns. A run with it attends
+// to them too and puts its own behind them.
+struct PastKeys {
+  std::vector<float> key;    // [len, num_kv_heads, head_dim]
+  std::vector<float> value;  // [len, num_kv_heads, value_dim]
 };
 
 // What flows in. For self-attention query, key and value are the same span.
@@ -41,6 +61,10 @@ struct MultiHeadInput {
   Mask mask;                     // over key_len + appended keys
   // None: every row of the batch is one. Not beside appended keys.
   std::span<const Sequence> sequences = {};
+  // For self-attention of batch 1 only: query and key of row i take turn i.
+  RotaryTurns turns = {};
+  // For causal self-attention of one sequence only: what stands before it.
+  PastKeys* past = nullptr;
 };
 
 // What the layer works in. Room is kept: a run that is no larger than an earlier one allocates nothing.
@@ -69,11 +93,11 @@ std::span<const float> attend_with_heads(const AttentionConfig& config, const Mu
 //
 //   Q = x W_Q^T + b_Q, ...   head_h = attention(Q_h, K_h, V_h)   output = concat(head_0, head_1, ...) W_O^T + b_O
 //
-// Where query, key and value are the same span, their projections are one product. Shows query, key, value, the stages
-// of exact_attention, head_output, head_contribution and attention_output.
-// Shapes: attention_output [batch, query_len, d_model].
-// Throws: Error (usage) if sizes do not fit each other.
-// Source: Vaswani et al. 2017, section 3.2.2.
+// with every head's query and key normed and turned on the way, where there are gains and turns. Where query, key and
+// value are the same span, their projections are one product. Shows query, key and value before the turn,
+// rotated_query, rotated_key, the stages of exact_attention (a past stands on the key axis too), head_output,
+// head_contribution and attention_output. Shapes: attention_output [batch, query_len, d_model]. Throws: Error (usage)
+// if sizes do not fit each other. Source: Vaswani et al. 2017, section 3.2.2.
 void multi_head_attention(const AttentionConfig& config, const MultiHeadParameters& parameters,
                           const MultiHeadInput& input, std::span<float> attention_output, MultiHeadWorkspace& workspace,
                           const capture::Watch& watch = {});

@@ -8,7 +8,10 @@
 #include <vector>
 
 #include "clearhead/attention/sizes.h"
+#include "clearhead/base/error.h"
 #include "clearhead/base/parallel.h"
+#include "clearhead/kernels/rms_norm.h"
+#include "clearhead/kernels/rotary.h"
 #include "clearhead/kernels/tile.h"
 
 namespace clearhead::attention {
@@ -55,6 +58,44 @@ std::span<const float> append(const Role& role, const tensor::Tensor& appended, 
   return all;
 }
 
+// An RMS norm of every head of a role. Shapes: gain [dim], or none.
+void norm_heads(const Role& role, const tensor::Tensor& gain, float epsilon) {
+  if (gain.elements() == 0) return;
+  check_size("gain of each head", {role.dim}, gain.elements());
+  const std::span<float> all = role.output();
+  base::parallel_for(role.rows(), [&](size_t row) {
+    for (size_t head = 0; head < role.heads; ++head) {
+      const std::span<float> one = all.subspan((row * role.heads + head) * role.dim, role.dim);
+      kernels::rms_norm(one, gain.as<float>(), epsilon, one);
+    }
+  });
+}
+
+// Turns every head of row i by turn i.
+void turn_heads(const Role& role, const RotaryTurns& turns) {
+  const std::span<float> all = role.output();
+  base::parallel_for(role.rows(), [&](size_t row) {
+    const auto cosines = turns.cosines.subspan(row * turns.pairs, turns.pairs);
+    const auto sines = turns.sines.subspan(row * turns.pairs, turns.pairs);
+    for (size_t head = 0; head < role.heads; ++head) {
+      kernels::rotate(all.subspan((row * role.heads + head) * role.dim, role.dim), cosines, sines, turns.layout);
+    }
+  });
+}
+
+void check_turns(const AttentionConfig& config, const MultiHeadParameters& parameters, const MultiHeadInput& input) {
+  const RotaryTurns& turns = input.turns;
+  check_size("cosines", {input.query_len, turns.pairs}, turns.cosines.size());
+  check_size("sines", {input.query_len, turns.pairs}, turns.sines.size());
+  if (2 * turns.pairs > config.head_dim) {
+    base::refuse("attention", fmt::format("at most {} pairs to turn", config.head_dim / 2),
+                 fmt::format("{}", turns.pairs));
+  }
+  if (input.batch != 1 || input.query_len != input.key_len || parameters.appended_key.elements() != 0) {
+    base::refuse("attention", "turns for one batch that attends to itself", "other inputs");
+  }
+}
+
 }  // namespace
 
 Projected project_inputs(const AttentionConfig& config, const MultiHeadParameters& parameters,
@@ -85,6 +126,14 @@ Projected project_inputs(const AttentionConfig& config, const MultiHeadParameter
   watch.show(Stage::query, {batch, input.query_len, config.num_heads, config.head_dim}, projected.query);
   watch.show(Stage::key, {batch, projected.key_len, config.num_kv_heads, config.head_dim}, projected.key);
   watch.show(Stage::value, {batch, projected.key_len, config.num_kv_heads, config.value_dim}, projected.value);
+  if (input.turns.pairs == 0) return projected;
+  check_turns(config, parameters, input);
+  norm_heads(roles[0], parameters.query_gain, parameters.head_norm_epsilon);
+  norm_heads(roles[1], parameters.key_gain, parameters.head_norm_epsilon);
+  turn_heads(roles[0], input.turns);
+  turn_heads(roles[1], input.turns);
+  watch.show(Stage::rotated_query, {batch, input.query_len, config.num_heads, config.head_dim}, projected.query);
+  watch.show(Stage::rotated_key, {batch, projected.key_len, config.num_kv_heads, config.head_dim}, projected.key);
   return projected;
 }
 
@@ -94,13 +143,15 @@ void head_contributions(std::span<const float> head_output, size_t heads, const 
   const size_t value_dim = output.in_features() / heads, rows = head_output.size() / (heads * value_dim);
   const size_t d_model = output.out_features();
   const size_t width = kernels::panel_count(d_model) * kernels::kPanelWidth, blocks = (rows + kRows - 1) / kRows;
+  std::vector<float> room;
+  const std::span<const float> panels = output.panels_as_floats(room);
   std::vector<std::vector<float>> scratch(base::num_threads(), std::vector<float>(kRows * width));
   base::parallel_for(blocks * heads, [&](size_t unit) {
     const size_t head = unit % heads, first = unit / heads * kRows, count = std::min(kRows, rows - first);
     float* block = scratch[base::thread_index()].data();
     kernels::tile_product({.left = head_output.data() + (first * heads + head) * value_dim,
                            .left_stride = heads * value_dim,
-                           .panels = output.panels().data() + head * value_dim * kernels::kPanelWidth,
+                           .panels = panels.data() + head * value_dim * kernels::kPanelWidth,
                            .panel_stride = heads * value_dim * kernels::kPanelWidth,
                            .output = block,
                            .output_stride = width,

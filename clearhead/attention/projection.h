@@ -17,9 +17,9 @@ struct Projected {
   std::span<const float> value;  // [batch, key_len, num_kv_heads, value_dim]
 };
 
-// Q = x W_Q^T + b_Q, K and V likewise, in the workspace's room. Shows query, key and value.
-// Throws: Error (usage) if sizes do not fit each other.
-// Source: Vaswani et al. 2017, section 3.2.2.
+// Q = x W_Q^T + b_Q, K and V likewise, in the workspace's room; then every head's query and key is normed and turned,
+// where there are gains and turns. Shows query, key and value as projected, rotated_query and rotated_key. Throws:
+// Error (usage) if sizes do not fit each other. Source: Vaswani et al. 2017, section 3.2.2.
 Projected project_inputs(const AttentionConfig& config, const MultiHeadParameters& parameters,
                          const MultiHeadInput& input, MultiHeadWorkspace& workspace, const capture::Watch& watch);
 

@@ -59,9 +59,9 @@ void attach_rebuilt(const model::Transformer& transformer, const std::vector<Sta
       if (stage == Stage::weights) {
         rows = {trace.tensor(Stage::row_reference, layer).as<float>(), trace.tensor(Stage::row_sum, layer).as<float>()};
       }
-      trace.attach(
-          stage, layer,
-          std::make_unique<attention::RebuiltWeights>(transformer.config().attention, input, rows, stage, heads));
+      trace.attach(stage, layer,
+                   std::make_unique<attention::RebuiltWeights>(transformer.config().attention_of(layer), input, rows,
+                                                               stage, heads));
     }
   }
 }

@@ -60,6 +60,21 @@ void norm_row(const Row<const double>& from, const NormInDouble& parameters, con
   }
 }
 
+void rms_norm_row(const Row<const double>& from, const NormInDouble& parameters, const Row<double>& to) {
+  constexpr double kStatedError = 3 * 2 * kRounding;  // of kernels::rms_norm, times |y|
+  const auto [x, dx] = from;
+  const double count = static_cast<double>(x.size());
+  double mean = 0, mean_ndx = 0;
+  for (double value : x) mean += value * value / count;
+  const double root = std::sqrt(mean + parameters.epsilon);
+  for (size_t i = 0; i < x.size(); ++i) mean_ndx += std::abs(x[i] / root) * dx[i] / count;
+  reference::rms_norm(x, parameters.gain, parameters.epsilon, to.values);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double carried = std::abs(parameters.gain[i]) / root * (dx[i] + std::abs(x[i] / root) * mean_ndx);
+    to.bounds[i] = carried + kStatedError * std::abs(to.values[i]) + kSmallest;
+  }
+}
+
 }  // namespace
 
 double magnitude_of(std::span<const double> a, std::span<const double> b) {
@@ -93,7 +108,8 @@ Bounded add(std::initializer_list<std::span<const double>> terms) {
   return result;
 }
 
-Bounded project(std::span<const double> input, size_t rows, const Projection& projection) {
+Bounded project(std::span<const double> input, size_t rows, const Projection& projection,
+                std::span<const double> input_bounds) {
   const size_t depth = projection.depth, count = projection.outputs.size();
   const bool biased = projection.with_bias && !projection.parameters.bias().empty();
   Bounded result(rows * count);
@@ -106,7 +122,9 @@ Bounded project(std::span<const double> input, size_t rows, const Projection& pr
       const auto x = input.subspan(row * depth, depth);
       const double magnitude = magnitude_of(x, weight) + std::abs(bias);
       result.values[row * count + o] = reference::dot(x, weight) + bias;
-      result.bounds[row * count + o] = sum_bound(depth + (biased ? 1 : 0), magnitude);
+      double& bound = result.bounds[row * count + o];
+      bound = sum_bound(depth + (biased ? 1 : 0), magnitude);
+      if (!input_bounds.empty()) bound += magnitude_of(input_bounds.subspan(row * depth, depth), weight);
     }
   });
   return result;
@@ -118,7 +136,8 @@ Bounded norm(const Bounded& x, const model::NormParameters& parameters, double e
   Bounded result(x.values.size());
   for_each_unit(x.values.size() / d_model, d_model, [&](size_t row) {
     const auto part = [&](auto& values) { return std::span(values).subspan(row * d_model, d_model); };
-    norm_row({part(x.values), part(x.bounds)}, in, {part(result.values), part(result.bounds)});
+    const auto one = in.bias.empty() ? rms_norm_row : norm_row;
+    one({part(x.values), part(x.bounds)}, in, {part(result.values), part(result.bounds)});
   });
   return result;
 }
@@ -133,6 +152,39 @@ Bounded activate(Bounded x, linear::Activation activation) {
     if (curved) x.bounds[i] = kSteepest * x.bounds[i] + kStatedError * size;
   }
   return x;
+}
+
+Bounded multiply(const Bounded& a, const Bounded& b) {
+  Bounded result(a.values.size());
+  for (size_t i = 0; i < result.values.size(); ++i) {
+    const double x = a.values[i], y = b.values[i], dx = a.bounds[i], dy = b.bounds[i];
+    result.values[i] = x * y;
+    result.bounds[i] = std::abs(x) * dy + std::abs(y) * dx + dx * dy + kRounding * std::abs(x * y) + kSmallest;
+  }
+  return result;
+}
+
+Bounded turn(const Bounded& x, size_t heads, size_t head_dim, const model::RotaryTable& table) {
+  const std::span<const float> cosines = table.cosines.as<float>(), sines = table.sines.as<float>();
+  const size_t pairs = table.cosines.shape()[1];
+  const bool interleaved = table.layout == kernels::RotaryLayout::interleaved;
+  Bounded result = x;
+  for_each_unit(x.values.size() / head_dim, head_dim, [&](size_t unit) {
+    const size_t row = unit / heads, at = unit * head_dim;
+    const std::span<double> head = std::span(result.values).subspan(at, head_dim);
+    std::vector<double> cosine(pairs), sine(pairs);
+    for (size_t i = 0; i < pairs; ++i) {
+      cosine[i] = static_cast<double>(cosines[row * pairs + i]);
+      sine[i] = static_cast<double>(sines[row * pairs + i]);
+      const size_t first = interleaved ? 2 * i : i, second = interleaved ? 2 * i + 1 : i + pairs;
+      const double length = std::hypot(cosine[i], sine[i]);
+      const double size = (std::abs(head[first]) + std::abs(head[second])) * length;
+      const double carried = (x.bounds[at + first] + x.bounds[at + second]) * length;
+      result.bounds[at + first] = result.bounds[at + second] = carried + 2 * kRounding * size + kSmallest;
+    }
+    reference::rotate(head, cosine, sine, interleaved);
+  });
+  return result;
 }
 
 }  // namespace clearhead::engine

@@ -9,6 +9,7 @@
 #include "clearhead/base/parallel.h"
 #include "clearhead/linear/linear.h"
 #include "clearhead/model/parameters.h"
+#include "clearhead/model/rotary.h"
 
 namespace clearhead::engine {
 
@@ -51,23 +52,33 @@ Bounded add(std::initializer_list<std::span<const double>> terms);
 //
 //   y_row,o = sum_k x_row,k W[outputs_o, first + k] + b[outputs_o]
 //
-// Shapes: input [rows, depth], outputs [n] indices of the map's outputs, result [rows, n].
+// What the input may be off is carried through; empty: nothing.
+// Shapes: input, input_bounds [rows, depth], outputs [n] indices of the map's outputs, result [rows, n].
 struct Projection {
   const linear::PackedLinear& parameters;
   std::span<const size_t> outputs;
   size_t first, depth;
   bool with_bias;
 };
-Bounded project(std::span<const double> input, size_t rows, const Projection& projection);
+Bounded project(std::span<const double> input, size_t rows, const Projection& projection,
+                std::span<const double> input_bounds = {});
 
 // Layer norm of every row; what x may be off is carried through it to first order:
 //
 //   |dy_i| <= |gain_i| / sqrt(variance + epsilon) (dx_i + mean(dx) + |n_i| mean(|n| dx)),   n = normalised x
 //
-// and the error that kernels/layer_norm.h states is added. Shapes: x and result [rows, d_model].
+// and the error that kernels/layer_norm.h states is added. Without biases it is an RMS norm: the same without means,
+// with the error of kernels/rms_norm.h. Shapes: x and result [rows, d_model].
 Bounded norm(const Bounded& x, const model::NormParameters& parameters, double epsilon);
 
 // activation(x): what x may be off times the steepest slope, and the error that kernels/activation.h states.
 Bounded activate(Bounded x, linear::Activation activation);
+
+// The product, element by element, with what both may be off. Shapes: a, b [count].
+Bounded multiply(const Bounded& a, const Bounded& b);
+
+// Every head turned by the turn of its row: what the values may be off turns with them, and the error that
+// kernels/rotary.h states is added. Shapes: x [seq, heads, head_dim].
+Bounded turn(const Bounded& x, size_t heads, size_t head_dim, const model::RotaryTable& table);
 
 }  // namespace clearhead::engine

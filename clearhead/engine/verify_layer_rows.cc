@@ -94,8 +94,18 @@ Bounded from_kernel_scores(Stage stage, const HeadRows& block, const Values& ker
   return head_outputs(block, kernel_scores, *value);
 }
 
-HeadRows rows_of(const StageInputs& inputs) {
-  return {inputs.model.config().attention, inputs.heads, inputs.kv_heads, inputs.tokens.size()};
+HeadRows rows_of(const StageInputs& inputs, const attention::AttentionConfig& config) {
+  return {config, inputs.heads, inputs.kv_heads, inputs.tokens.size()};
+}
+
+// The stages that hold what attention reads.
+struct QueryAndKey {
+  Stage query, key;
+};
+
+QueryAndKey query_and_key(const model::Transformer& model) {
+  if (model.has(Stage::rotated_query)) return {Stage::rotated_query, Stage::rotated_key};
+  return {Stage::query, Stage::key};
 }
 
 double largest_of(std::span<const double> values) {
@@ -132,9 +142,11 @@ bool is_of_rows(Stage stage) { return std::ranges::find(kStages, stage) != std::
 
 StageCheck check_rows(const StageInputs& inputs, const capture::Trace& trace, Stage stage, size_t layer) {
   StageCheck check{.stage = stage, .layer = layer};
-  const HeadRows rows = rows_of(inputs);
-  const Values* query = is_score(stage) ? inputs.find(Stage::query, layer) : nullptr;
-  const Values* key = is_score(stage) ? inputs.find(Stage::key, layer) : nullptr;
+  const attention::AttentionConfig config = inputs.model.config().attention_of(layer);
+  const HeadRows rows = rows_of(inputs, config);
+  const auto [query_stage, key_stage] = query_and_key(inputs.model);
+  const Values* query = is_score(stage) ? inputs.find(query_stage, layer) : nullptr;
+  const Values* key = is_score(stage) ? inputs.find(key_stage, layer) : nullptr;
   const Values* value = stage == Stage::head_output ? inputs.find(Stage::value, layer) : nullptr;
   const bool possible =
       is_score(stage) ? query != nullptr && key != nullptr
@@ -156,8 +168,10 @@ StageCheck check_rows(const StageInputs& inputs, const capture::Trace& trace, St
 }
 
 RowsEndToEnd check_rows_end_to_end(const StageInputs& inputs, const capture::Trace& trace, size_t layer) {
-  const HeadRows rows = rows_of(inputs);
-  const Values &query = *inputs.find(Stage::query, layer), &key = *inputs.find(Stage::key, layer);
+  const attention::AttentionConfig config = inputs.model.config().attention_of(layer);
+  const HeadRows rows = rows_of(inputs, config);
+  const auto [query_stage, key_stage] = query_and_key(inputs.model);
+  const Values &query = *inputs.find(query_stage, layer), &key = *inputs.find(key_stage, layer);
   const Values& value = *inputs.find(Stage::value, layer);
   const size_t value_dim = rows.config.value_dim, heads = rows.heads.size();
   std::vector<Drifting> wanted;

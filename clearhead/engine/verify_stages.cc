@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clearhead/engine/verify_stages.h"
 
+#include <cmath>
 #include <numeric>
+#include <tuple>
 
 namespace clearhead::engine {
 namespace {
@@ -37,21 +39,22 @@ class Layer {
       case Stage::token_type_embedding:
       case Stage::embedding: return before_layers(stage);
       case Stage::attention_input: return half_input(layer_input(), block().attention_norm);
+      case Stage::rotated_query:
+      case Stage::rotated_key: return rotated(stage);
       case Stage::query:
       case Stage::key:
       case Stage::value: return projection(stage);
       case Stage::head_contribution: return head_contribution();
       case Stage::attention_output: return attention_output();
       case Stage::attention_block_output:
-        return half_output(layer_input_or_same(), find(Stage::attention_output), block().attention_norm);
+        return half_output(layer_input_or_same(), find(Stage::attention_output), block().attention_norm,
+                           block().attention_output_norm);
       case Stage::feed_forward_input:
       case Stage::feed_forward_hidden:
       case Stage::feed_forward_output: return feed_forward(stage);
       case Stage::layer_output: return layer_output();
-      case Stage::rotated_query:
-      case Stage::rotated_key:
-      case Stage::logits: return std::nullopt;  // no model has them
-      default: return std::nullopt;             // row by row: verify_layer_rows.h
+      case Stage::logits: return logits();
+      default: return std::nullopt;  // row by row: verify_layer_rows.h
     }
     return std::nullopt;
   }
@@ -60,7 +63,8 @@ class Layer {
   const Values* find(Stage stage) const { return inputs_.find(stage, layer_); }
   const model::BlockParameters& block() const { return parameters_.blocks[layer_]; }
   size_t seq() const { return inputs_.tokens.size(); }
-  bool pre() const { return config_.norm_placement == model::NormPlacement::pre; }
+  // Whether a half of the block reads its input normed.
+  bool pre() const { return config_.has_final_norm(); }
 
   // The layer's input.
   const Values* layer_input() const {
@@ -96,6 +100,7 @@ class Layer {
     if (stage == Stage::token_embedding) {
       return look_up(parameters_.token_embedding, [&](size_t i) { return tokens[i].id; });
     }
+    if (stage == Stage::position_embedding && config_.positions == model::Positions::none) return std::nullopt;
     if (stage == Stage::position_embedding) return look_up(parameters_.position_embedding, [](size_t i) { return i; });
     if (stage == Stage::token_type_embedding) {
       if (!typed) return std::nullopt;
@@ -104,8 +109,14 @@ class Layer {
     const Values* token = find(Stage::token_embedding);
     const Values* position = find(Stage::position_embedding);
     const Values* type = find(Stage::token_type_embedding);
-    if (token == nullptr || position == nullptr || (typed && type == nullptr)) return std::nullopt;
-    const Bounded sum = typed ? add({*token, *type, *position}) : add({*token, *position});
+    const bool placed = config_.positions != model::Positions::none;
+    if (token == nullptr || (placed && position == nullptr) || (typed && type == nullptr)) return std::nullopt;
+    Values scaled = *token;
+    for (double& value : scaled) value *= static_cast<double>(config_.embedding_scale);
+    if (!placed && !typed) return config_.embedding_scale == 1 ? exactly(*token) : add({scaled});
+    const Bounded sum = !placed ? add({scaled, *type})
+                        : typed ? add({scaled, *type, *position})
+                                : add({scaled, *position});
     return config_.embedding_norm ? norm(sum, parameters_.embedding_norm, config_.norm_epsilon) : sum;
   }
 
@@ -116,9 +127,15 @@ class Layer {
   }
 
   // What a half of the block hands on: its input and what it adds, normed in a post-norm block.
-  std::optional<Bounded> half_output(const Values* x, const Values* added,
-                                     const model::NormParameters& parameters) const {
+  std::optional<Bounded> half_output(const Values* x, const Values* added, const model::NormParameters& parameters,
+                                     const model::NormParameters& around) const {
     if (x == nullptr || added == nullptr) return std::nullopt;
+    if (config_.norm_placement == model::NormPlacement::around) {
+      const Bounded normed = norm(exactly(*added), around, config_.norm_epsilon);
+      Bounded sum = add({*x, normed.values});
+      for (size_t i = 0; i < sum.bounds.size(); ++i) sum.bounds[i] += normed.bounds[i];
+      return sum;
+    }
     const Bounded sum = add({*x, *added});
     const bool post = config_.norm_placement == model::NormPlacement::post;
     return post ? norm(sum, parameters, config_.norm_epsilon) : sum;
@@ -146,6 +163,22 @@ class Layer {
     }();
     const std::vector<size_t> outputs = outputs_of(heads, dim);
     return project(*x, seq(), {linear, outputs, 0, linear.in_features(), true});
+  }
+
+  std::optional<Bounded> rotated(Stage stage) const {
+    const model::RotaryConfig* rotary = config_.rotary_of(layer_);
+    const Values* plain = find(stage == Stage::rotated_query ? Stage::query : Stage::key);
+    if (rotary == nullptr || plain == nullptr) return std::nullopt;
+    const bool near = config_.near.rotary && config_.is_near(layer_);
+    const auto divisors = near ? std::span<const float>{} : std::span<const float>(parameters_.rotary_divisors);
+    const size_t heads = stage == Stage::rotated_query ? inputs_.heads.size() : inputs_.kv_heads.size();
+    Bounded prepared = exactly(*plain);
+    if (config_.head_norm) {
+      const auto& [query_gain, key_gain] = std::tie(block().attention.query_gain, block().attention.key_gain);
+      const tensor::Tensor& gain = stage == Stage::rotated_query ? query_gain : key_gain;
+      prepared = norm(prepared, {tensor::clone(gain), {}}, static_cast<double>(block().attention.head_norm_epsilon));
+    }
+    return turn(prepared, heads, config_.attention.head_dim, model::rotary_table(*rotary, 0, seq(), divisors));
   }
 
   std::optional<Bounded> head_contribution() const {
@@ -176,21 +209,45 @@ class Layer {
   std::optional<Bounded> feed_forward(Stage stage) const {
     if (config_.d_ff == 0) return std::nullopt;
     const Values* middle = find(Stage::attention_block_output);
-    if (stage == Stage::feed_forward_input) return half_input(middle, block().feed_forward_norm);
+    if (stage == Stage::feed_forward_input) {
+      return half_input(config_.parallel_halves ? layer_input() : middle, block().feed_forward_norm);
+    }
     if (stage == Stage::feed_forward_output) {
       return whole_product(find(Stage::feed_forward_hidden), block().feed_forward_out);
     }
-    auto product = whole_product(read_by_half(Stage::feed_forward_input, middle), block().feed_forward_in);
+    const Values* read = read_by_half(Stage::feed_forward_input, middle);
+    auto product = whole_product(read, block().feed_forward_in);
     if (!product) return std::nullopt;
-    return activate(std::move(*product), config_.activation);
+    if (!config_.gated) return activate(std::move(*product), config_.activation);
+    return multiply(activate(*whole_product(read, block().feed_forward_gate), config_.activation), *product);
   }
 
   std::optional<Bounded> layer_output() const {
     const Values* middle = find(Stage::attention_block_output);
     if (middle == nullptr && !pre()) middle = find(Stage::feed_forward_input);
-    if (config_.d_ff != 0) return half_output(middle, find(Stage::feed_forward_output), block().feed_forward_norm);
+    if (config_.d_ff != 0) {
+      return half_output(middle, find(Stage::feed_forward_output), block().feed_forward_norm,
+                         block().feed_forward_output_norm);
+    }
     if (middle == nullptr) return std::nullopt;
     return exactly(*middle);
+  }
+
+  std::optional<Bounded> logits() const {
+    const Values* hidden = inputs_.find(Stage::layer_output, config_.num_layers - 1);
+    if (hidden == nullptr || parameters_.vocabulary.rows() == 0) return std::nullopt;
+    Bounded x = exactly(*hidden);
+    if (config_.has_final_norm()) x = norm(x, parameters_.final_norm, config_.norm_epsilon);
+    const linear::PackedLinear& map = parameters_.vocabulary.get();
+    const std::vector<size_t> outputs = all_below(map.out_features());
+    Bounded result = project(x.values, seq(), {map, outputs, 0, map.in_features(), true}, x.bounds);
+    if (!config_.logit_soft_cap) return result;
+    const double cap = static_cast<double>(*config_.logit_soft_cap);
+    for (size_t i = 0; i < result.values.size(); ++i) {  // the slope is at most 1
+      result.values[i] = cap * std::tanh(result.values[i] / cap);
+      result.bounds[i] += 8 * kRounding * cap;
+    }
+    return result;
   }
 
   const StageInputs& inputs_;

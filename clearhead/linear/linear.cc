@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "clearhead/base/memory.h"
 #include "clearhead/base/parallel.h"
 #include "clearhead/kernels/tile.h"
 
@@ -15,18 +16,23 @@
 #include "clearhead/kernels/elementary-inl.h"
 #include "clearhead/kernels/tile-inl.h"
 #include "clearhead/kernels/virtual_lanes-inl.h"
+#include "clearhead/linear/integer_panels-inl.h"
 
 #ifndef CLEARHEAD_LINEAR_LINEAR_BLOCK
 #define CLEARHEAD_LINEAR_LINEAR_BLOCK
 namespace clearhead::linear {
 namespace {
 
+constexpr size_t kGroup = 4;      // panels that are worked on together
 constexpr size_t kMostRows = 96;  // of a block; a whole number of tiles on every target
 
 // The part of the product that one thread computes at a time.
 struct Block {
-  const float* input;     // [rows, in]
-  const float* panels;    // [num_panels, in, 16]
+  const float* input;         // [rows, in]
+  const float* panels;        // [num_panels, in, 16], or null
+  const std::byte* integers;  // or else the panels of this shape
+  const IntegerPanelShape* shape;
+  float* unpacked;        // room for kGroup panels as floats
   const float* bias;      // [columns] or null
   const float* residual;  // [rows, columns] or null
   float* output;          // [rows, columns]
@@ -95,15 +101,16 @@ void finish_any(const Block& b, size_t first, size_t count, const float* dots, s
   }
 }
 
+constexpr size_t kFewRows = 2;  // so few are multiplied as the integers are unpacked
+
 // Panels are taken in groups that stay in the first-level cache while all rows pass.
 void linear_block(const Block& b) {
-  constexpr size_t kGroup = 4;  // panels
   alignas(64) float dots[kMostRows * kGroup * kernels::kPanelWidth];
   for (size_t first = 0; first < b.columns; first += kGroup * kernels::kPanelWidth) {
     const size_t count = std::min(kGroup * kernels::kPanelWidth, b.columns - first);
     kernels::TileProduct product{.left = b.input,
                                  .left_stride = b.in_features,
-                                 .panels = b.panels + first * b.in_features,
+                                 .panels = b.integers == nullptr ? b.panels + first * b.in_features : b.unpacked,
                                  .panel_stride = b.in_features * kernels::kPanelWidth,
                                  .output = dots,
                                  .output_stride = kGroup * kernels::kPanelWidth,
@@ -113,7 +120,16 @@ void linear_block(const Block& b) {
     for (size_t row = 0; row < b.rows; ++row) {  // the lines of output come while the product is computed
       for (size_t j = 0; j < count; j += 16) __builtin_prefetch(b.output + row * b.out_features + first + j, 1);
     }
-    simd::tile_product_inline(product);
+    const bool few = b.integers != nullptr && b.rows <= kFewRows;
+    if (b.integers != nullptr) {
+      const std::byte* panels = b.integers + first / kernels::kPanelWidth * b.shape->panel_bytes();
+      for (size_t row = 0; row < b.rows && few; ++row) {
+        integers::dot(b.input + row * b.in_features, panels, product.num_panels, *b.shape,
+                      dots + row * product.output_stride);
+      }
+      if (!few) integers::unpack(panels, product.num_panels, *b.shape, b.unpacked);
+    }
+    if (!few) simd::tile_product_inline(product);
     finish_any(b, first, count, dots, product.output_stride);
   }
 }
@@ -153,6 +169,13 @@ size_t first_panel(size_t i, size_t num_blocks, size_t num_panels) {
   return std::min(num_panels, steps * i / num_blocks * kPanelStep);
 }
 
+// Floats of the calling thread that stay from product to product.
+float* unpacking_room(size_t count) {
+  thread_local base::AlignedBuffer room;
+  if (room.size() < count * sizeof(float)) room = base::AlignedBuffer(count * sizeof(float));
+  return reinterpret_cast<float*>(room.data());
+}
+
 size_t panels_of(const LinearPart& part) { return kernels::panel_count(part.parameters->out_features()); }
 
 // Unit number of one part.
@@ -165,16 +188,20 @@ void compute_unit(const float* input, size_t rows, const LinearPart& part, const
   const size_t panel_end = first_panel(panel_block + 1, pieces.panel_blocks, num_panels);
   const size_t column = panel * kernels::kPanelWidth;
   const float* residual = part.epilogue.residual;
-  const Block block{.input = input + row * in,
-                    .panels = parameters.panels().data() + column * in,
-                    .bias = parameters.bias().empty() ? nullptr : parameters.bias().data() + column,
-                    .residual = residual == nullptr ? nullptr : residual + row * out + column,
-                    .output = part.output.data() + row * out + column,
-                    .rows = row_end - row,
-                    .columns = std::min(out, panel_end * kernels::kPanelWidth) - column,
-                    .in_features = in,
-                    .out_features = out,
-                    .activation = part.epilogue.activation};
+  const Block block{
+      .input = input + row * in,
+      .panels = parameters.panels().empty() ? nullptr : parameters.panels().data() + column * in,
+      .integers = parameters.integers().empty() ? nullptr : parameters.integers().panel(panel),
+      .shape = &parameters.integers().shape(),
+      .unpacked = parameters.integers().empty() ? nullptr : unpacking_room(kGroup * kernels::kPanelWidth * in),
+      .bias = parameters.bias().empty() ? nullptr : parameters.bias().data() + column,
+      .residual = residual == nullptr ? nullptr : residual + row * out + column,
+      .output = part.output.data() + row * out + column,
+      .rows = row_end - row,
+      .columns = std::min(out, panel_end * kernels::kPanelWidth) - column,
+      .in_features = in,
+      .out_features = out,
+      .activation = part.epilogue.activation};
   HWY_DYNAMIC_DISPATCH(linear_block)(block);
 }
 

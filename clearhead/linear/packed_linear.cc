@@ -153,13 +153,39 @@ PackedLinear PackedLinear::stack(std::span<const LinearParameters> parts) {
   return packed;
 }
 
-size_t PackedLinear::bytes() const { return panels().size_bytes() + bias_.size() * sizeof(float); }
+PackedLinear PackedLinear::from_blocks(const tensor::BlockView& weight, const std::optional<TensorView>& bias,
+                                       size_t outputs, const std::function<size_t(size_t)>& row_of) {
+  if (weight.shape.rank() != 2 || weight.shape[0] == 0 || weight.shape[1] == 0 || outputs == 0) {
+    base::fail("linear", "a weight [out, in], neither 0", weight.shape.text());
+  }
+  PackedLinear packed;
+  packed.in_features_ = weight.shape[1];
+  packed.out_features_ = outputs;
+  packed.integers_ = IntegerPanels(weight, outputs, row_of);
+  if (!bias) return packed;
+  std::vector<float> all(bias->elements());
+  tensor::copy_to_float(*bias, all);
+  for (size_t i = 0; i < outputs; ++i) packed.bias_.push_back(all.at(row_of(i)));
+  return packed;
+}
+
+size_t PackedLinear::bytes() const { return panels().size_bytes() + integers_.bytes() + bias_.size() * sizeof(float); }
+
+std::span<const float> PackedLinear::panels_as_floats(std::vector<float>& room) const {
+  if (integers_.empty()) return panels();
+  const size_t count = kernels::panel_count(out_features_);
+  room.resize(count * in_features_ * kPanelWidth);
+  integers_.unpack(0, count, room.data());
+  return room;
+}
 
 std::span<const float> PackedLinear::panels() const {
+  if (panels_ == nullptr) return {};
   return {panels_.get(), kernels::panel_count(out_features_) * in_features_ * kPanelWidth};
 }
 
 float PackedLinear::weight_at(size_t out, size_t in) const {
+  if (!integers_.empty()) return integers_.at(out, in);
   return panels()[(out / kPanelWidth * in_features_ + in) * kPanelWidth + out % kPanelWidth];
 }
 

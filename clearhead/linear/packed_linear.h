@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "clearhead/linear/integer_panels.h"
 #include "clearhead/tensor/tensor.h"
 
 namespace clearhead::linear {
@@ -19,8 +21,8 @@ struct LinearParameters {
   bool transposed = false;                 // [in, out] is how GPT-2 stores them ("Conv1D")
 };
 
-// The parameters of y = x W^T + b, packed once for the product: panels of 16 outputs, float, the last one filled up
-// with zeros. Movable; what it was made from is not needed any more.
+// The parameters of y = x W^T + b, packed once for the product: panels of 16 outputs, float or integers with scales,
+// the last one filled up with zeros. Movable; what it was made from is not needed any more.
 class PackedLinear {
  public:
   PackedLinear() = default;
@@ -32,11 +34,19 @@ class PackedLinear {
   // has one. Throws: Error as above, also if there is no part or their inputs differ.
   static PackedLinear stack(std::span<const LinearParameters> parts);
 
+  // Parameters of few bits stay so. Output i is row row_of(i) of weight [rows, in], and element row_of(i) of bias.
+  // Throws: Error as above.
+  static PackedLinear from_blocks(const tensor::BlockView& weight, const std::optional<tensor::TensorView>& bias,
+                                  size_t outputs, const std::function<size_t(size_t i)>& row_of);
+
   size_t in_features() const { return in_features_; }
   size_t out_features() const { return out_features_; }
   size_t bytes() const;  // what it keeps in memory
 
-  std::span<const float> panels() const;                 // [ceil(out / 16), in, 16]
+  std::span<const float> panels() const;                       // [ceil(out / 16), in, 16]; empty if they are integers
+  const IntegerPanels& integers() const { return integers_; }  // empty if they are floats
+  // The panels as floats, in room if they are integers.
+  std::span<const float> panels_as_floats(std::vector<float>& room) const;
   std::span<const float> bias() const { return bias_; }  // [out], empty if there is none
 
   // One parameter, for those who want to look at it. out < out_features(), in < in_features().
@@ -50,6 +60,7 @@ class PackedLinear {
 
   size_t in_features_ = 0, out_features_ = 0;
   std::unique_ptr<float[], Free> panels_;
+  IntegerPanels integers_;
   std::vector<float> bias_;
 };
 

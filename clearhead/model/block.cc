@@ -18,9 +18,14 @@ using capture::Stage;
 // One block of one run.
 class BlockRun {
  public:
-  BlockRun(const ModelConfig& config, const BlockParameters& parameters, size_t rows, Workspace& workspace,
+  BlockRun(const BlockContext& context, const BlockParameters& parameters, size_t rows, Workspace& workspace,
            const capture::Watch& watch)
-      : config_(config), parameters_(parameters), rows_(rows), workspace_(workspace), watch_(watch) {}
+      : config_(context.config),
+        context_(context),
+        parameters_(parameters),
+        rows_(rows),
+        workspace_(workspace),
+        watch_(watch) {}
 
   void run() {
     const std::span<float> hidden = of_width(workspace_.hidden), middle = of_width(workspace_.middle);
@@ -37,6 +42,19 @@ class BlockRun {
   // Rows that one thread takes from attention to the block's output: enough that parameters are read from memory
   // seldom, few enough that all threads have work.
   static constexpr size_t kLeastRows = 64, kMostRows = 128;
+
+  // A norm before the half or behind its sum, and one behind the half.
+  struct HalfNorms {
+    const NormParameters &norm, &around;
+  };
+
+  HalfNorms attention_norms() const { return {parameters_.attention_norm, parameters_.attention_output_norm}; }
+  HalfNorms feed_forward_norms() const { return {parameters_.feed_forward_norm, parameters_.feed_forward_output_norm}; }
+
+  // Whether a half reads its input normed.
+  bool norms_input() const { return config_.has_final_norm(); }
+  // Numbers between the two maps of a feed-forward half, for one row.
+  size_t wide_width() const { return config_.gated ? 2 * config_.d_ff : config_.d_ff; }
 
   std::span<float> of_width(attention::FloatRoom& room) const { return room.span(rows_ * config_.d_model); }
 
@@ -56,16 +74,17 @@ class BlockRun {
   void run_by_steps(std::span<const float> heads, std::span<float> middle, std::span<float> hidden) const {
     linear::linear(heads, rows_, parameters_.attention.output, middle);
     show(Stage::attention_output, middle);
-    finish_half(parameters_.attention_norm, hidden, middle);
+    finish_half(attention_norms(), hidden, middle);
     show(Stage::attention_block_output, middle);
     if (config_.d_ff == 0) return show(Stage::layer_output, middle);
-    const std::span<const float> input = half_input(parameters_.feed_forward_norm, middle);
+    const std::span<const float> input =
+        half_input(parameters_.feed_forward_norm, config_.parallel_halves ? hidden : middle);
     show(Stage::feed_forward_input, input);
-    const std::span<float> wide = workspace_.wide.span(rows_ * config_.d_ff);
+    const std::span<float> wide = workspace_.wide.span(rows_ * wide_width());
     feed_forward(input, rows_, wide, hidden);
-    watch_.show(Stage::feed_forward_hidden, {1, rows_, config_.d_ff}, wide);
+    watch_.show(Stage::feed_forward_hidden, {1, rows_, config_.d_ff}, wide.first(rows_ * config_.d_ff));
     show(Stage::feed_forward_output, hidden);
-    finish_half(parameters_.feed_forward_norm, middle, hidden);
+    finish_half(feed_forward_norms(), middle, hidden);
     show(Stage::layer_output, hidden);
   }
 
@@ -73,37 +92,39 @@ class BlockRun {
     const size_t threads = base::num_threads(), width = heads.size() / rows_, d_model = config_.d_model;
     const size_t rounds = (rows_ + threads * kMostRows - 1) / (threads * kMostRows), blocks = rounds * threads;
     const size_t most = (rows_ + blocks - 1) / blocks;  // rows of a block
-    const std::span<float> wide = workspace_.wide.span(threads * most * config_.d_ff);
+    const std::span<float> wide = workspace_.wide.span(threads * most * wide_width());
     base::parallel_for(blocks, [&](size_t block) {
       const size_t first = rows_ * block / blocks, rows = rows_ * (block + 1) / blocks - first;
       const std::span<float> x = hidden.subspan(first * d_model, rows * d_model);
       const std::span<float> h = middle.subspan(first * d_model, rows * d_model);
       linear::linear(heads.subspan(first * width, rows * width), rows, parameters_.attention.output, h);
-      finish_half(parameters_.attention_norm, x, h);
+      finish_half(attention_norms(), x, h);
       if (config_.d_ff == 0) return;
-      const std::span<float> own = wide.subspan(base::thread_index() * most * config_.d_ff, rows * config_.d_ff);
+      const std::span<float> own = wide.subspan(base::thread_index() * most * wide_width(), rows * wide_width());
       // x has been read; a pre-norm block has room there for what its second half reads.
-      const bool pre = config_.norm_placement == NormPlacement::pre;
-      if (pre) norm_rows(parameters_.feed_forward_norm, config_.norm_epsilon, h, x);
+      const bool pre = norms_input();
+      const std::span<float> read = config_.parallel_halves ? x : h;
+      if (pre) norm_rows(parameters_.feed_forward_norm, config_.norm_epsilon, read, x);
       feed_forward(pre ? x : h, rows, own, x);
-      finish_half(parameters_.feed_forward_norm, h, x);
+      finish_half(feed_forward_norms(), h, x);
     });
     show(Stage::layer_output, config_.d_ff == 0 ? middle : hidden);
   }
 
-  // What a half of the block reads: its input, in a pre-norm block normed.
+  // What a half of the block reads: its input, normed where the norm stands before the half.
   std::span<const float> half_input(const NormParameters& norm, std::span<const float> input) const {
-    if (config_.norm_placement != NormPlacement::pre) return input;
+    if (!norms_input()) return input;
     const std::span<float> normed = of_width(workspace_.normed);
     norm_rows(norm, config_.norm_epsilon, input, normed);
     return normed;
   }
 
-  // What a half of the block hands on: output += input, in a post-norm block normed.
-  void finish_half(const NormParameters& norm, std::span<const float> input, std::span<float> output) const {
+  // What a half of the block hands on: its output and its input, added and normed as the placement says, in output.
+  void finish_half(const HalfNorms& norms, std::span<const float> input, std::span<float> output) const {
     if (config_.norm_placement == NormPlacement::post) {
-      return add_norm_rows(norm, config_.norm_epsilon, output, input, output);
+      return add_norm_rows(norms.norm, config_.norm_epsilon, output, input, output);
     }
+    if (config_.norm_placement == NormPlacement::around) norm_rows(norms.around, config_.norm_epsilon, output, output);
     add_rows(input, output);
   }
 
@@ -117,18 +138,31 @@ class BlockRun {
                                          .key = input,
                                          .value = input,
                                          .mask = {},
-                                         .sequences = workspace_.sequences};
-    return attention::attend_with_heads(config_.attention, parameters_.attention, same, workspace_.attention, watch_);
+                                         .sequences = workspace_.sequences,
+                                         .turns = context_.turns,
+                                         .past = context_.past};
+    const attention::AttentionConfig config = config_.attention_of(watch_.layer);
+    return attention::attend_with_heads(config, parameters_.attention, same, workspace_.attention, watch_);
   }
 
-  // Shapes: input, output [rows, d_model], which may be the same; wide [rows, d_ff].
+  // Shapes: input, output [rows, d_model], which may be the same; wide [rows, d_ff], and twice that if gated.
   void feed_forward(std::span<const float> input, size_t rows, std::span<float> wide, std::span<float> output) const {
-    linear::linear(input, rows, parameters_.feed_forward_in, wide,
-                   {.activation = config_.activation, .residual = nullptr});
-    linear::linear(wide, rows, parameters_.feed_forward_out, output);
+    const std::span<float> hidden = wide.first(rows * config_.d_ff);
+    const linear::Epilogue activated{.activation = config_.activation, .residual = nullptr};
+    if (config_.gated) {
+      const std::span<float> open = wide.subspan(hidden.size());
+      const linear::LinearPart parts[] = {{&parameters_.feed_forward_gate, hidden, activated},
+                                          {&parameters_.feed_forward_in, open}};
+      linear::linear(input, rows, parts);
+      multiply_rows(open, hidden);
+    } else {
+      linear::linear(input, rows, parameters_.feed_forward_in, hidden, activated);
+    }
+    linear::linear(hidden, rows, parameters_.feed_forward_out, output);
   }
 
   const ModelConfig& config_;
+  const BlockContext& context_;
   const BlockParameters& parameters_;
   size_t rows_;
   Workspace& workspace_;
@@ -137,9 +171,9 @@ class BlockRun {
 
 }  // namespace
 
-void run_block(const ModelConfig& config, const BlockParameters& parameters, size_t rows, Workspace& workspace,
+void run_block(const BlockContext& context, const BlockParameters& parameters, size_t rows, Workspace& workspace,
                const capture::Watch& watch) {
-  BlockRun(config, parameters, rows, workspace, watch).run();
+  BlockRun(context, parameters, rows, workspace, watch).run();
 }
 
 }  // namespace clearhead::model

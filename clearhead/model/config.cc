@@ -18,6 +18,17 @@ void expect(bool holds, std::string_view expected, const std::string& found) {
 
 }  // namespace
 
+attention::AttentionConfig ModelConfig::attention_of(size_t layer) const {
+  attention::AttentionConfig config = attention;
+  if (is_near(layer)) config.left_window = near.left_window;
+  return config;
+}
+
+const RotaryConfig* ModelConfig::rotary_of(size_t layer) const {
+  if (is_near(layer) && near.rotary) return &*near.rotary;
+  return rotary ? &*rotary : nullptr;
+}
+
 void ModelConfig::check() const {
   expect(vocab_size >= 1, "a vocab_size of 1 or more", "0");
   expect(d_model >= 1, "a d_model of 1 or more", "0");
@@ -34,6 +45,15 @@ void ModelConfig::check() const {
          fmt::format("{} and {}", kv_heads, heads));
   expect(!attention.scale || std::isfinite(*attention.scale), "a finite scale of the scores",
          fmt::format("{}", attention.scale.value_or(0)));
+  if (rotary) rotary->check(attention.head_dim);
+  if (near.rotary) near.rotary->check(attention.head_dim);
+  expect(near.is_near.empty() || near.is_near.size() == num_layers,
+         fmt::format("{} layers of which some are near", num_layers), fmt::format("{}", near.is_near.size()));
+  expect(std::isfinite(embedding_scale), "a finite scale of the embedding", fmt::format("{}", embedding_scale));
+  expect(!logit_soft_cap || (std::isfinite(*logit_soft_cap) && *logit_soft_cap > 0), "a soft cap of logits above 0",
+         fmt::format("{}", logit_soft_cap.value_or(0)));
+  expect(!parallel_halves || (norm_placement == NormPlacement::pre && d_ff != 0),
+         "parallel halves of a pre-norm block with a feed-forward half", "another block");
   if (split == attention::Split::input) {
     expect(kv_heads == heads && attention.head_dim == attention.value_dim && d_model / heads == attention.head_dim &&
                d_model % heads == 0,

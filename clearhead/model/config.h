@@ -2,22 +2,38 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "clearhead/attention/config.h"
 #include "clearhead/attention/multi_head_attention.h"
 #include "clearhead/linear/linear.h"
+#include "clearhead/model/rotary.h"
 
 namespace clearhead::model {
 
-// How a token's place enters the computation.
-enum class Positions { learned, sinusoidal };
+// Which vector for its place is added to a token's.
+enum class Positions { learned, sinusoidal, none };
 
 // Where the norms of a block stand.
 //   none  x + f(x)
 //   post  norm(x + f(x))                      (Vaswani et al. 2017)
 //   pre   x + f(norm(x)), and one more norm behind the last block   (Radford et al. 2019)
-enum class NormPlacement { none, post, pre };
+//   around  x + norm'(f(norm(x))), and one more norm behind the last block   (Gemma Team 2024)
+enum class NormPlacement { none, post, pre, around };
+
+// The norms of blocks and of the last hidden state.
+//   layer  (x - mean) / sqrt(variance + epsilon) gain + bias     (Ba, Kiros and Hinton 2016)
+//   rms    x / sqrt(mean(x^2) + epsilon) gain                    (Zhang and Sennrich 2019)
+enum class NormKind { layer, rms };
+
+// Layers that see near tokens only, among others that see all.
+struct NearLayers {
+  std::vector<bool> is_near;           // [num_layers], or empty: none
+  size_t left_window = 0;              // of those, as in AttentionConfig
+  std::optional<RotaryConfig> rotary;  // of those; absent: as the others
+};
 
 // Everything that decides a forward pass: behaviours, filled in by families/.
 struct ModelConfig {
@@ -31,10 +47,28 @@ struct ModelConfig {
   Positions positions = Positions::learned;
   bool embedding_norm = false;  // a layer norm behind the sum of the embeddings
   NormPlacement norm_placement = NormPlacement::post;
+  NormKind norm_kind = NormKind::layer;
   float norm_epsilon = 1e-12f;
+  bool parallel_halves = false;  // both halves of a pre-norm block read x: x + attention(norm(x)) + f(norm'(x))
   linear::Activation activation = linear::Activation::gelu;
+  bool gated = false;         // feed-forward: (activation(x W_G^T) * x W_1^T) W_2^T   (Shazeer 2020)
+  float embedding_scale = 1;  // of token embeddings
+  std::optional<RotaryConfig> rotary = std::nullopt;
+  bool tied_vocabulary = false;                        // the head over the vocabulary is the token embedding
+  bool head_norm = false;                              // an RMS norm of every head's query and key
+  std::optional<float> logit_soft_cap = std::nullopt;  // cap tanh(logit / cap)
   attention::Split split = attention::Split::projection;
+  bool attention_bias = false, feed_forward_bias = false;  // where a family has files with and without
   attention::AttentionConfig attention;
+  NearLayers near = {};
+
+  bool is_near(size_t layer) const { return !near.is_near.empty() && near.is_near[layer]; }
+  attention::AttentionConfig attention_of(size_t layer) const;
+  // The rotary positions of a layer, or null.
+  const RotaryConfig* rotary_of(size_t layer) const;
+  bool has_final_norm() const {
+    return norm_placement == NormPlacement::pre || norm_placement == NormPlacement::around;
+  }
 
   // Throws: Error naming the field that does not fit the others.
   void check() const;

@@ -24,7 +24,6 @@ constexpr std::array kHarmlessKeys = {
     HarmlessKey{"bos_token_id", "the tokenizer decides about tokens"},
     HarmlessKey{"chunk_size_feed_forward", "how another library saves memory; same results"},
     HarmlessKey{"classifier_dropout", "training only"},
-    HarmlessKey{"eos_token_id", "generation only"},
     HarmlessKey{"finetuning_task", "where the file came from"},
     HarmlessKey{"gradient_checkpointing", "training only"},
     HarmlessKey{"hidden_dropout_prob", "training only"},
@@ -119,6 +118,47 @@ bool ConfigJson::flag(std::string_view key, bool fallback) {
   if (value == nullptr) return fallback;
   if (!value->is_boolean()) base::fail(where_, fmt::format("{} true or false", key), shown(*value));
   return value->get<bool>();
+}
+
+std::optional<ConfigJson> ConfigJson::object(std::string_view key) {
+  const nlohmann::json* value = object_->find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_object()) base::fail(where_, fmt::format("{} with an object", key), shown(*value));
+  return ConfigJson(value->dump(), fmt::format("{}, {}", where_, key));
+}
+
+std::optional<std::vector<std::string>> ConfigJson::words(std::string_view key) {
+  const nlohmann::json* value = object_->find(key);
+  if (value == nullptr) return std::nullopt;
+  const bool fits = value->is_array() && std::ranges::all_of(*value, [](const auto& each) { return each.is_string(); });
+  if (!fits) base::fail(where_, fmt::format("{} with a list of texts", key), shown(*value));
+  return value->get<std::vector<std::string>>();
+}
+
+std::optional<std::vector<double>> ConfigJson::numbers(std::string_view key) {
+  const nlohmann::json* value = object_->find(key);
+  if (value == nullptr) return std::nullopt;
+  const bool fits = value->is_array() && std::ranges::all_of(*value, [](const auto& each) { return each.is_number(); });
+  if (!fits) base::fail(where_, fmt::format("{} with a list of numbers", key), shown(*value));
+  return value->get<std::vector<double>>();
+}
+
+std::vector<int64_t> ConfigJson::integers(std::string_view key) {
+  const nlohmann::json* value = object_->find(key);
+  if (value == nullptr) return {};
+  if (value->is_number_integer()) return {value->get<int64_t>()};
+  const auto fits = [](const auto& each) { return each.is_number_integer(); };
+  if (!value->is_array() || !std::ranges::all_of(*value, fits)) {
+    base::fail(where_, fmt::format("{} with whole numbers", key), shown(*value));
+  }
+  return value->get<std::vector<int64_t>>();
+}
+
+bool ConfigJson::contains(std::string_view key) { return object_->find(key) != nullptr; }
+
+bool ConfigJson::is_null(std::string_view key) const {
+  const auto found = object_->values.find(key);
+  return found != object_->values.end() && found->is_null();
 }
 
 void ConfigJson::require(std::string_view key, bool only) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace clearhead::model {
 
@@ -35,6 +37,15 @@ class ConfigJson {
   size_t count(std::string_view key, std::optional<size_t> fallback = std::nullopt);  // 0 to kMaxCount
   float number(std::string_view key, std::optional<float> fallback = std::nullopt);   // finite
   bool flag(std::string_view key, bool fallback);
+
+  // Nothing if the key is absent. The object remembers its own keys: its refuse_unread is for the caller to call.
+  // Throws: Error naming the key if it is of another type.
+  std::optional<ConfigJson> object(std::string_view key);
+  std::optional<std::vector<std::string>> words(std::string_view key);
+  std::optional<std::vector<double>> numbers(std::string_view key);
+  std::vector<int64_t> integers(std::string_view key);  // a list or one alone; none if the key is absent
+  bool contains(std::string_view key);
+  bool is_null(std::string_view key) const;  // for keys of which null is a value
 
   // What a word means. Throws: Error naming the key, the words that are known and the one found.
   template <class Value, size_t size>

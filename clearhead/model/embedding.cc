@@ -31,9 +31,10 @@ void check_lengths(const ModelConfig& config, const ModelInput& input) {
   size_t sum = 0;
   const auto check = [&](size_t seq_len) {
     if (seq_len == 0) base::refuse("model", "at least one token", "none");
-    if (config.context_len != 0 && seq_len > config.context_len) {
+    const size_t all = input.first_position() + seq_len;
+    if (config.context_len != 0 && all > config.context_len) {
       base::refuse("model", fmt::format("at most {} tokens, the positions of the model", config.context_len),
-                   fmt::format("{}", seq_len));
+                   fmt::format("{}", all));
     }
     sum += seq_len;
   };
@@ -62,7 +63,7 @@ void place_texts(const ModelConfig& config, const ModelInput& input, Workspace& 
   const auto place = [&](size_t seq_len) {
     const size_t first = workspace.positions.size();
     workspace.sequences.push_back({0, first, seq_len, first, seq_len, config.attention.key_offset});
-    for (size_t i = 0; i < seq_len; ++i) workspace.positions.push_back(i);
+    for (size_t i = 0; i < seq_len; ++i) workspace.positions.push_back(input.first_position() + i);
   };
   if (input.lengths.empty()) return place(input.ids.size());
   for (size_t seq_len : input.lengths) place(seq_len);
@@ -101,7 +102,8 @@ void embed(const ModelConfig& config, const Parameters& parameters, const ModelI
     for (size_t k = 0; k < addends.size(); ++k) {
       if (addends[k].table->rows() == 0) continue;
       addends[k].table->read(row_of[k], row);
-      for (size_t d = 0; d < d_model; ++d) into[d] += row[d];
+      const float scale = k == 0 ? config.embedding_scale : 1;
+      for (size_t d = 0; d < d_model; ++d) into[d] += scale * row[d];
       if (addends[k].shown.elements() == 0) continue;
       std::ranges::copy(row, addends[k].shown.as<float>().subspan(i * d_model, d_model).begin());
     }

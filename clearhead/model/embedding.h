@@ -14,7 +14,7 @@ namespace clearhead::model {
 
 // What enters layer 0, from token ids:
 //
-//   embedding_i = norm(E[id_i] + T[type_i] + P[i])        without T, without norm where the model has none
+//   embedding_i = norm(scale E[id_i] + T[type_i] + P[i])      without T, P and norm where the model has none
 //
 // Positions are counted in each text. Shows token_embedding, token_type_embedding, position_embedding and embedding.
 // Shapes: workspace.hidden [rows, d_model]. workspace.sequences and positions are those of the input's texts.

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "clearhead/base/error.h"
+#include "clearhead/base/parallel.h"
 
 namespace clearhead::model {
 namespace {
@@ -34,6 +36,18 @@ TensorView cut_outputs(const TensorView& all, size_t output_axis, size_t first, 
   return storage;
 }
 
+// Outputs in the order that stored.row gives, of a matrix [stored, inputs] or a bias [stored].
+TensorView gather_rows(const TensorView& all, const StoredLinear& stored, tensor::Tensor& storage) {
+  const tensor::Shape& shape = all.shape();
+  const size_t bytes = (shape.rank() == 1 ? 1 : shape[1]) * tensor::size_of(all.dtype());
+  storage = tensor::Tensor(all.dtype(),
+                           shape.rank() == 1 ? tensor::Shape{stored.outputs} : tensor::Shape{stored.outputs, shape[1]});
+  for (size_t i = 0; i < stored.outputs; ++i) {
+    std::memcpy(storage.bytes().data() + i * bytes, all.bytes().data() + stored.row(i) * bytes, bytes);
+  }
+  return storage;
+}
+
 }  // namespace
 
 ParameterSource::ParameterSource(std::shared_ptr<const format::Checkpoint> checkpoint, std::string prefix)
@@ -46,25 +60,52 @@ std::string ParameterSource::first_of(std::initializer_list<std::string> names) 
   return *names.begin();
 }
 
-TensorView ParameterSource::find(const std::string& name, const tensor::Shape& shape) {
+void ParameterSource::check(const std::string& name, const tensor::Shape& shape) {
   const std::string full = prefix_ + name;
   asked_for_.insert(full);
-  const TensorView view = checkpoint_->view(full);
-  if (view.shape() != shape) {
-    base::fail("model file", fmt::format("{} of shape {}, as config.json implies", base::quoted(full), shape.text()),
-               "shape " + view.shape().text());
+  const format::TensorEntry& entry = checkpoint_->entry(full);
+  if (entry.shape != shape) {
+    base::fail("model file",
+               fmt::format("{} of shape {}, as {} implies", base::quoted(full), shape.text(),
+                           is_gguf() ? "the metadata" : "config.json"),
+               "shape " + entry.shape.text());
   }
-  if (!tensor::is_floating(view.dtype())) {
+  if (entry.block_type) {
+    const tensor::BlockView blocks = checkpoint_->blocks(full);
+    if (const auto bad = tensor::first_bad_scale(blocks.type, blocks.bytes)) {
+      base::fail("model file", fmt::format("{} with scales that are numbers", base::quoted(full)),
+                 fmt::format("another in block {}", *bad), "the file is damaged");
+    }
+  } else if (const TensorView view = checkpoint_->view(full); !tensor::is_floating(view.dtype())) {
     base::fail("model file", fmt::format("{} of a floating type", base::quoted(full)),
                std::string(tensor::name_of(view.dtype())));
   }
-  return view;
+}
+
+TensorView ParameterSource::find(const std::string& name, const tensor::Shape& shape, tensor::Tensor& storage) {
+  check(name, shape);
+  const std::string full = prefix_ + name;
+  if (!checkpoint_->entry(full).block_type) return checkpoint_->view(full);
+  const tensor::BlockView blocks = checkpoint_->blocks(full);
+  storage = tensor::Tensor(shape);
+  const size_t columns = shape[shape.rank() - 1], rows = shape.elements() / std::max<size_t>(columns, 1);
+  const std::span<float> values = storage.as<float>();
+  base::parallel_for(rows, [&](size_t row) {
+    tensor::decode_blocks(blocks.type, blocks.row(row), values.subspan(row * columns, columns));
+  });
+  return storage;
+}
+
+void ParameterSource::release(const std::string& name) {
+  const std::string full = prefix_ + name;
+  const bool blocks = checkpoint_->entry(full).block_type.has_value();
+  checkpoint_->release_pages(blocks ? checkpoint_->blocks(full).bytes : checkpoint_->view(full).bytes());
 }
 
 tensor::Tensor ParameterSource::take(const std::string& name, const tensor::Shape& shape) {
-  const TensorView view = find(name, shape);
-  tensor::Tensor values = tensor::to_dtype(view, tensor::DType::f32);
-  checkpoint_->release_pages(view.bytes());
+  tensor::Tensor storage;
+  tensor::Tensor values = tensor::to_dtype(find(name, shape, storage), tensor::DType::f32);
+  release(name);
   return values;
 }
 
@@ -77,16 +118,27 @@ linear::PackedLinear ParameterSource::linear(const StoredLinear& stored) {
                "outputs that are not there");
   }
   const bool turned = stored.orientation == Orientation::in_out;
-  const TensorView weight =
-      find(stored.weight, turned ? tensor::Shape{stored.inputs, all} : tensor::Shape{all, stored.inputs});
-  tensor::Tensor weight_storage, bias_storage;
-  std::optional<TensorView> bias;
-  if (!stored.bias.empty()) {
-    bias = cut_outputs(find(stored.bias, {all}), 0, stored.first_output, stored.outputs, bias_storage);
+  tensor::Tensor weight_values, bias_values, weight_storage, bias_storage;
+  if (!turned && checkpoint_->entry(prefix_ + stored.weight).block_type) {
+    check(stored.weight, {all, stored.inputs});
+    std::optional<TensorView> bias;
+    if (!stored.bias.empty()) bias = find(stored.bias, {all}, bias_values);
+    const auto row = [&](size_t i) { return stored.row ? stored.row(i) : stored.first_output + i; };
+    auto packed =
+        linear::PackedLinear::from_blocks(checkpoint_->blocks(prefix_ + stored.weight), bias, stored.outputs, row);
+    release(stored.weight);
+    return packed;
   }
-  linear::PackedLinear packed(cut_outputs(weight, turned ? 1 : 0, stored.first_output, stored.outputs, weight_storage),
-                              bias, turned);
-  checkpoint_->release_pages(weight.bytes());
+  const auto cut = [&](const TensorView& values, size_t axis, tensor::Tensor& storage) {
+    return stored.row ? gather_rows(values, stored, storage)
+                      : cut_outputs(values, axis, stored.first_output, stored.outputs, storage);
+  };
+  const tensor::Shape shape = turned ? tensor::Shape{stored.inputs, all} : tensor::Shape{all, stored.inputs};
+  const TensorView weight = cut(find(stored.weight, shape, weight_values), turned ? 1 : 0, weight_storage);
+  std::optional<TensorView> bias;
+  if (!stored.bias.empty()) bias = cut(find(stored.bias, {all}, bias_values), 0, bias_storage);
+  linear::PackedLinear packed(weight, bias, turned);
+  release(stored.weight);
   return packed;
 }
 
@@ -94,12 +146,38 @@ NormParameters ParameterSource::norm(const std::string& gain, const std::string&
   return {take(gain, {d_model}), take(bias, {d_model})};
 }
 
+NormParameters ParameterSource::rms_norm(const std::string& gain, size_t d_model, float offset) {
+  tensor::Tensor gains = take(gain, {d_model});
+  for (float& value : gains.as<float>()) value += offset;
+  return {std::move(gains), {}};
+}
+
+std::vector<float> ParameterSource::numbers(const std::string& name, size_t count) {
+  const tensor::Tensor values = take(name, {count});
+  return {values.as<float>().begin(), values.as<float>().end()};
+}
+
 EmbeddingTable ParameterSource::table(const std::string& name, size_t rows, size_t d_model) {
-  const TensorView table = find(name, {rows, d_model});
+  check(name, {rows, d_model});
+  const std::string full = prefix_ + name;
+  if (checkpoint_->entry(full).block_type) {
+    return {rows, [checkpoint = checkpoint_, blocks = checkpoint_->blocks(full)](size_t id, std::span<float> row) {
+              tensor::decode_blocks(blocks.type, blocks.row(id), row);
+            }};
+  }
+  const TensorView table = checkpoint_->view(full);
   const size_t row_bytes = d_model * tensor::size_of(table.dtype());
   return {rows, [checkpoint = checkpoint_, table, row_bytes](size_t id, std::span<float> row) {
             const TensorView stored(table.dtype(), {row.size()}, table.bytes().subspan(id * row_bytes, row_bytes));
             tensor::copy_to_float(stored, row);
+          }};
+}
+
+VocabularyMap ParameterSource::vocabulary(const std::string& name, size_t rows, size_t d_model) {
+  check(name, {rows, d_model});
+  return {rows, d_model, [checkpoint = checkpoint_, prefix = prefix_, name, rows, d_model] {
+            return ParameterSource(checkpoint, prefix)
+                .linear({.weight = name, .bias = "", .outputs = rows, .inputs = d_model});
           }};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -29,6 +30,8 @@ struct StoredLinear {
   Orientation orientation = Orientation::out_in;
   size_t first_output = 0;
   size_t stored_outputs = 0;  // 0: outputs
+  // Where output i is stored, if not at first_output + i; for Orientation::out_in only.
+  std::function<size_t(size_t i)> row = {};
 };
 
 // The parameters of a checkpoint as a family asks for them: by name, with the shape that the config implies. What
@@ -47,7 +50,16 @@ class ParameterSource {
   // Throws: Error naming the tensor if it is missing, has another shape, or is of a type without fractions.
   linear::PackedLinear linear(const StoredLinear& stored);
   NormParameters norm(const std::string& gain, const std::string& bias, size_t d_model);
+  // An RMS norm, whose gain is what is stored plus offset.
+  NormParameters rms_norm(const std::string& gain, size_t d_model, float offset = 0);
   EmbeddingTable table(const std::string& name, size_t rows, size_t d_model);
+  // The map over the vocabulary, which is read when it is first asked for.
+  VocabularyMap vocabulary(const std::string& name, size_t rows, size_t d_model);
+  // A list of numbers. Throws: as above.
+  std::vector<float> numbers(const std::string& name, size_t count);
+
+  // Whether the file is a GGUF, which has names and orders of its own.
+  bool is_gguf() const { return checkpoint_->gguf_metadata() != nullptr; }
 
   // Names a tensor that is no parameter (a buffer) or belongs to a part that is not computed; with the prefix or, as
   // heads beside the body are stored, without it.
@@ -57,8 +69,12 @@ class ParameterSource {
   std::vector<std::string> unused() const;
 
  private:
-  tensor::TensorView find(const std::string& name, const tensor::Shape& shape);
+  // Checks type, shape and scales of a tensor and remembers its name.
+  void check(const std::string& name, const tensor::Shape& shape);
+  // A tensor where it lies or, if its type is of blocks, its values in storage.
+  tensor::TensorView find(const std::string& name, const tensor::Shape& shape, tensor::Tensor& storage);
   tensor::Tensor take(const std::string& name, const tensor::Shape& shape);
+  void release(const std::string& name);
 
   std::shared_ptr<const format::Checkpoint> checkpoint_;
   std::string prefix_;

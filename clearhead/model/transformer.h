@@ -7,6 +7,7 @@
 
 #include "clearhead/capture/observer.h"
 #include "clearhead/model/config.h"
+#include "clearhead/model/key_value_cache.h"
 #include "clearhead/model/parameters.h"
 #include "clearhead/tensor/tensor.h"
 
@@ -14,11 +15,15 @@ namespace clearhead::model {
 
 struct Workspace;
 
-// What a model reads: token ids of one text, or of several behind each other, without padding.
+// What a model reads: token ids of one text, or of the part of it that follows what the cache has, or of several texts
+// behind each other, without padding.
 struct ModelInput {
   std::span<const int64_t> ids;          // [rows]
   std::span<const int64_t> type_ids;     // [rows], or empty: all 0
   std::span<const size_t> lengths = {};  // tokens of each text, rows together; none: one text
+  KeyValueCache* cache = nullptr;        // for one text and a causal model; run puts its keys and values into it
+
+  size_t first_position() const { return cache == nullptr ? 0 : cache->length(); }
 };
 
 // A model ready to run. Parameters are shared and constant: several threads may run it at once.
@@ -44,6 +49,14 @@ class Transformer {
   // an earlier one in the same workspace allocates nothing, but for what an observer asks.
   std::span<const float> run(const ModelInput& input, Workspace& workspace,
                              capture::Observer* observer = nullptr) const;
+
+  // For hidden states that run returned, how well each token of the vocabulary would come next:
+  //
+  //   logits = hidden W^T, and cap tanh(logits / cap) with a soft cap
+  //
+  // Shapes: hidden [rows, d_model], result [1, rows, vocab]. Throws: Error if the model has no head over the
+  // vocabulary.
+  tensor::Tensor logits(std::span<const float> hidden) const;
 
  private:
   ModelConfig config_;

@@ -19,7 +19,7 @@ struct Workspace {
   attention::FloatRoom hidden;                 // [rows, d_model]: input and output of a block
   attention::FloatRoom middle;                 // [rows, d_model]: between its halves
   attention::FloatRoom normed;                 // [rows, d_model]: what a half of a pre-norm block reads
-  attention::FloatRoom wide;                   // [rows, d_ff], or of the rows that each thread works on
+  attention::FloatRoom wide;                   // [rows, d_ff], or of the rows that each thread works on; twice if gated
   attention::MultiHeadWorkspace attention;
 };
 

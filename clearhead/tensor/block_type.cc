@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "clearhead/tensor/dtype.h"
+#include "clearhead/tensor/split_block.h"
 
 namespace clearhead::tensor {
 namespace {
@@ -44,29 +45,6 @@ unsigned at(const std::byte* bytes, size_t i) { return std::to_integer<unsigned>
 
 int signed_at(const std::byte* bytes, size_t i) { return static_cast<int8_t>(at(bytes, i)); }
 
-// Four bits, and a fifth from high where there is one, of 32 values: value(q) each. The first 16 are the low halves.
-template <class Value>
-void decode_halves(const std::byte* bytes, uint32_t high, float* values, const Value& value) {
-  for (size_t j = 0; j < 16; ++j) {
-    values[j] = value(static_cast<float>((at(bytes, j) & 15) | ((high >> j & 1) << 4)));
-    values[j + 16] = value(static_cast<float>((at(bytes, j) >> 4) | ((high >> (j + 16) & 1) << 4)));
-  }
-}
-
-// Types of 32 values: [d] or [d, m], then the fifth bits where there are any, then the low four of each.
-void decode_small(const Row& row, const std::byte* block, float* values) {
-  const bool has_minimum = row.second_scale != kNone,
-             has_fifth = row.type == BlockType::q5_0 || row.type == BlockType::q5_1;
-  const float d = half_at(block), m = has_minimum ? half_at(block + 2) : 0;
-  const std::byte* rest = block + (has_minimum ? 4 : 2);
-  uint32_t high = 0;
-  if (has_fifth) std::memcpy(&high, rest, sizeof high);
-  if (has_fifth) rest += sizeof high;
-  if (has_minimum) return decode_halves(rest, high, values, [&](float q) { return d * q + m; });
-  const float middle = has_fifth ? 16 : 8;
-  decode_halves(rest, high, values, [&](float q) { return d * (q - middle); });
-}
-
 // Scale and minimum j of the eight that stand in 12 bytes, 6 bits each.
 struct ScaleAndMinimum {
   unsigned scale, minimum;
@@ -78,43 +56,45 @@ ScaleAndMinimum packed_scale(const std::byte* packed, size_t j) {
           (at(packed, j + 4) >> 4) | (at(packed, j) >> 6 << 4)};
 }
 
-// fifth: 32 bytes with a bit for each group of 32 values, or null.
-void decode_k(const std::byte* block, const std::byte* fifth, const std::byte* low, float* values) {
+// The integers of a type of 32 values, and where its fifth bits stand.
+void split_small(const Row& row, const std::byte* block, SplitBlock& split) {
+  const bool has_minimum = row.second_scale != kNone;
+  const bool has_fifth = row.type == BlockType::q5_0 || row.type == BlockType::q5_1;
+  split.scale[0] = half_at(block);
+  if (has_minimum) split.addend[0] = half_at(block + 2);
+  const std::byte* rest = block + (has_minimum ? 4 : 2);
+  uint32_t high = 0;
+  if (has_fifth) std::memcpy(&high, rest, sizeof high);
+  if (has_fifth) rest += sizeof high;
+  for (size_t j = 0; j < 16; ++j) {
+    split.q[j] = static_cast<uint8_t>((at(rest, j) & 15) | ((high >> j & 1) << 4));
+    split.q[j + 16] = static_cast<uint8_t>((at(rest, j) >> 4) | ((high >> (j + 16) & 1) << 4));
+  }
+}
+
+void split_k(const std::byte* block, const std::byte* fifth, const std::byte* low, SplitBlock& split) {
   const float d = half_at(block), dmin = half_at(block + 2);
   for (size_t group = 0; group < 8; ++group) {
     const ScaleAndMinimum packed = packed_scale(block + 4, group);
-    const float scale = d * static_cast<float>(packed.scale), minimum = dmin * static_cast<float>(packed.minimum);
+    split.scale[group] = d * static_cast<float>(packed.scale);
+    split.addend[group] = -(dmin * static_cast<float>(packed.minimum));
     for (size_t i = 0; i < 32; ++i) {
       unsigned q = at(low, group / 2 * 32 + i) >> (group % 2 * 4) & 15;
       if (fifth != nullptr) q |= (at(fifth, i) >> group & 1) << 4;
-      values[group * 32 + i] = scale * static_cast<float>(q) - minimum;
+      split.q[group * 32 + i] = static_cast<uint8_t>(q);
     }
   }
 }
 
-void decode_q6_k(const std::byte* block, float* values) {
-  const std::byte *low = block, *high = block + 128, *scales = block + 192;
+void split_q6_k(const std::byte* block, SplitBlock& split) {
   const float d = half_at(block + 208);
+  for (size_t group = 0; group < 16; ++group)
+    split.scale[group] = d * static_cast<float>(signed_at(block + 192, group));
   for (size_t i = 0; i < 256; ++i) {
     const size_t half = i / 128, quarter = i % 128 / 32, l = i % 32;
-    const unsigned four = at(low, half * 64 + quarter % 2 * 32 + l) >> (quarter / 2 * 4) & 15;
-    const unsigned two = at(high, half * 32 + l) >> (2 * quarter) & 3;
-    const float scale = d * static_cast<float>(signed_at(scales, i / 16));
-    values[i] = scale * static_cast<float>(static_cast<int>(four | two << 4) - 32);
-  }
-}
-
-void decode_block(const Row& row, const std::byte* block, float* values) {
-  switch (row.type) {
-    case BlockType::q8_0: {
-      const float d = half_at(block);
-      for (size_t i = 0; i < 32; ++i) values[i] = d * static_cast<float>(signed_at(block + 2, i));
-      return;
-    }
-    case BlockType::q4_k: return decode_k(block, nullptr, block + 16, values);
-    case BlockType::q5_k: return decode_k(block, block + 16, block + 48, values);
-    case BlockType::q6_k: return decode_q6_k(block, values);
-    default: return decode_small(row, block, values);
+    const unsigned four = at(block, half * 64 + quarter % 2 * 32 + l) >> (quarter / 2 * 4) & 15;
+    const unsigned two = at(block + 128, half * 32 + l) >> (2 * quarter) & 3;
+    split.q[i] = static_cast<uint8_t>(four | two << 4);
   }
 }
 
@@ -124,12 +104,49 @@ std::string_view name_of(BlockType type) { return row_of(type).name; }
 size_t block_values(BlockType type) { return row_of(type).values; }
 size_t block_bytes(BlockType type) { return row_of(type).bytes; }
 
+SplitType split_type(BlockType type) {
+  switch (type) {
+    case BlockType::q4_0: return {32, true, false, 8};
+    case BlockType::q4_1: return {32, true, true, 0};
+    case BlockType::q5_0: return {32, false, false, 16};
+    case BlockType::q5_1: return {32, false, true, 0};
+    case BlockType::q8_0: return {32, false, false, 128};
+    case BlockType::q4_k: return {32, true, true, 0};
+    case BlockType::q5_k: return {32, false, true, 0};
+    case BlockType::q6_k: return {16, false, false, 32};
+  }
+  return {};
+}
+
+void split_block(BlockType type, std::span<const std::byte> block, SplitBlock& split) {
+  const std::byte* bytes = block.data();
+  switch (type) {
+    case BlockType::q8_0:
+      split.scale[0] = half_at(bytes);
+      for (size_t i = 0; i < 32; ++i) split.q[i] = static_cast<uint8_t>(signed_at(bytes + 2, i) + 128);
+      return;
+    case BlockType::q4_k: return split_k(bytes, nullptr, bytes + 16, split);
+    case BlockType::q5_k: return split_k(bytes, bytes + 16, bytes + 48, split);
+    case BlockType::q6_k: return split_q6_k(bytes, split);
+    default: return split_small(row_of(type), bytes, split);
+  }
+}
+
 size_t BlockView::row_bytes() const { return shape[shape.rank() - 1] / block_values(type) * block_bytes(type); }
 
 void decode_blocks(BlockType type, std::span<const std::byte> blocks, std::span<float> values) {
   const Row& row = row_of(type);
+  const SplitType kind = split_type(type);
   const size_t count = blocks.size() / row.bytes;
-  for (size_t i = 0; i < count; ++i) decode_block(row, blocks.data() + i * row.bytes, values.data() + i * row.values);
+  SplitBlock split;
+  for (size_t block = 0; block < count; ++block) {
+    split_block(type, blocks.subspan(block * row.bytes, row.bytes), split);
+    for (size_t i = 0; i < row.values; ++i) {
+      const size_t group = i / kind.group;
+      const float product = split.scale[group] * static_cast<float>(split.q[i] - kind.middle);
+      values[block * row.values + i] = kind.has_addend ? product + split.addend[group] : product;
+    }
+  }
 }
 
 std::optional<size_t> first_bad_scale(BlockType type, std::span<const std::byte> blocks) {

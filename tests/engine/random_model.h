@@ -29,7 +29,11 @@ class RandomParameters {
     return biased ? linear::PackedLinear(weight, bias.view()) : linear::PackedLinear(weight);
   }
 
-  model::NormParameters norm(size_t d_model) { return {tensor({d_model}, 0.4f, 1), tensor({d_model}, 0.3f)}; }
+  model::NormParameters norm(size_t d_model, model::NormKind kind = model::NormKind::layer) {
+    if (kind == model::NormKind::rms) return {tensor({d_model}, 0.4f, 1), {}};
+    return {tensor({d_model}, 0.4f, 1), tensor({d_model}, 0.3f)};
+  }
+  model::NormParameters norm(const model::ModelConfig& config) { return norm(config.d_model, config.norm_kind); }
 
   model::EmbeddingTable table(size_t rows, size_t d_model) {
     const auto values = std::make_shared<tensor::Tensor>(tensor({rows, d_model}, 1));
@@ -42,34 +46,48 @@ class RandomParameters {
   uint64_t stream_ = 1;
 };
 
-// A model of this config; attention-only models are without biases.
-inline model::Transformer random_model(const model::ModelConfig& config) {
-  RandomParameters draw;
+inline model::BlockParameters random_block(RandomParameters& draw, const model::ModelConfig& config) {
   const auto& attention = config.attention;
   const bool biased = config.d_ff != 0, normed = config.norm_placement != model::NormPlacement::none;
+  const bool around = config.norm_placement == model::NormPlacement::around;
+  const size_t d_model = config.d_model;
+  model::BlockParameters block;
+  block.attention.query = draw.linear(attention.num_heads * attention.head_dim, d_model, biased);
+  block.attention.key = draw.linear(attention.num_kv_heads * attention.head_dim, d_model, biased);
+  block.attention.value = draw.linear(attention.num_kv_heads * attention.value_dim, d_model, biased);
+  block.attention.output = draw.linear(d_model, attention.num_heads * attention.value_dim, biased);
+  if (config.head_norm) block.attention.query_gain = draw.tensor({attention.head_dim}, 0.4f, 1);
+  if (config.head_norm) block.attention.key_gain = draw.tensor({attention.head_dim}, 0.4f, 1);
+  if (normed) block.attention_norm = draw.norm(config);
+  if (around) block.attention_output_norm = draw.norm(config);
+  if (config.d_ff == 0) return block;
+  if (config.gated) block.feed_forward_gate = draw.linear(config.d_ff, d_model, false);
+  block.feed_forward_in = draw.linear(config.d_ff, d_model, true);
+  block.feed_forward_out = draw.linear(d_model, config.d_ff, true);
+  if (normed) block.feed_forward_norm = draw.norm(config);
+  if (around) block.feed_forward_output_norm = draw.norm(config);
+  return block;
+}
+
+// A model of this config; attention-only models are without biases, models without position vectors have a head over
+// the vocabulary.
+inline model::Transformer random_model(const model::ModelConfig& config) {
+  RandomParameters draw;
   const size_t d_model = config.d_model;
   model::Parameters parameters;
   parameters.token_embedding = draw.table(config.vocab_size, d_model);
-  parameters.position_embedding = config.positions == model::Positions::learned
-                                      ? draw.table(config.context_len, d_model)
-                                      : model::sinusoidal_positions(d_model);
-  if (config.type_vocab_size != 0) parameters.token_type_embedding = draw.table(config.type_vocab_size, d_model);
-  if (config.embedding_norm) parameters.embedding_norm = draw.norm(d_model);
-  if (config.norm_placement == model::NormPlacement::pre) parameters.final_norm = draw.norm(d_model);
-  for (size_t layer = 0; layer < config.num_layers; ++layer) {
-    model::BlockParameters block;
-    block.attention.query = draw.linear(attention.num_heads * attention.head_dim, d_model, biased);
-    block.attention.key = draw.linear(attention.num_kv_heads * attention.head_dim, d_model, biased);
-    block.attention.value = draw.linear(attention.num_kv_heads * attention.value_dim, d_model, biased);
-    block.attention.output = draw.linear(d_model, attention.num_heads * attention.value_dim, biased);
-    if (normed) block.attention_norm = draw.norm(d_model);
-    if (config.d_ff != 0) {
-      block.feed_forward_in = draw.linear(config.d_ff, d_model, true);
-      block.feed_forward_out = draw.linear(d_model, config.d_ff, true);
-      if (normed) block.feed_forward_norm = draw.norm(d_model);
-    }
-    parameters.blocks.push_back(std::move(block));
+  if (config.positions == model::Positions::learned) {
+    parameters.position_embedding = draw.table(config.context_len, d_model);
+  } else if (config.positions == model::Positions::sinusoidal) {
+    parameters.position_embedding = model::sinusoidal_positions(d_model);
+  } else {
+    const auto rows = std::make_shared<const tensor::Tensor>(draw.tensor({config.vocab_size, d_model}, 0.6f));
+    parameters.vocabulary = {config.vocab_size, d_model, [rows] { return linear::PackedLinear(*rows); }};
   }
+  if (config.type_vocab_size != 0) parameters.token_type_embedding = draw.table(config.type_vocab_size, d_model);
+  if (config.embedding_norm) parameters.embedding_norm = draw.norm(config);
+  if (config.has_final_norm()) parameters.final_norm = draw.norm(config);
+  for (size_t layer = 0; layer < config.num_layers; ++layer) parameters.blocks.push_back(random_block(draw, config));
   return {config, std::move(parameters)};
 }
 
@@ -100,6 +118,23 @@ inline model::ModelConfig decoder_config() {
   config.attention.value_dim = 7;
   config.attention.scale = 0.7f;
   config.attention.causal = attention::Causal::top_left;
+  return config;
+}
+
+// Decoder of two layers in the manner of Llama, with normed queries and keys and a near layer of other rotary
+// positions.
+inline model::ModelConfig rotary_config() {
+  model::ModelConfig config = decoder_config();
+  config.positions = model::Positions::none;
+  config.norm_kind = model::NormKind::rms;
+  config.norm_epsilon = 1e-5f;
+  config.activation = linear::Activation::silu;
+  config.gated = true;
+  config.head_norm = true;
+  config.attention.head_dim = 6;
+  config.attention.value_dim = 5;
+  config.rotary = model::RotaryConfig{.dim = 6, .base = 50};
+  config.near = {.is_near = {true, false}, .left_window = 2, .rotary = model::RotaryConfig{.dim = 4, .base = 20}};
   return config;
 }
 

@@ -54,8 +54,9 @@ TEST(Bounded, ProjectionsTakeTheChosenOutputsAndPartOfTheInput) {
 TEST(Bounded, WhatTheInputOfANormIsOffStaysInItsBound) {
   constexpr size_t kWidth = 11;
   tests::RandomParameters draw;
-  const model::NormParameters parameters = draw.norm(kWidth);
+  const model::NormParameters layer = draw.norm(kWidth), rms = draw.norm(kWidth, model::NormKind::rms);
   for (uint64_t stream = 0; stream < 200; ++stream) {
+    const model::NormParameters& parameters = stream % 2 == 0 ? layer : rms;
     Bounded x = exactly(doubles(1000 + stream, kWidth));
     const Bounded exact = norm(x, parameters, 1e-5);
     Bounded off = x;

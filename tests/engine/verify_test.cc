@@ -50,7 +50,23 @@ std::vector<Model> models() {
   model::ModelConfig all = biased;
   all.attention.left_window = 3;
   all.attention.soft_cap = 0.75f;
-  return {{"windows and soft cap", windowed},
+  model::ModelConfig around = tests::rotary_config();
+  around.norm_placement = model::NormPlacement::around;
+  around.head_norm = false;
+  around.embedding_scale = 4.5f;
+  around.logit_soft_cap = 2.0f;
+  around.attention.soft_cap = 1.5f;
+  around.near = {};
+  model::ModelConfig parallel = tests::rotary_config();
+  parallel.norm_kind = model::NormKind::layer;
+  parallel.gated = parallel.head_norm = false;
+  parallel.parallel_halves = true;
+  parallel.rotary->dim = 2;
+  parallel.rotary->layout = kernels::RotaryLayout::interleaved;
+  return {{"rotary, gated, near layers", tests::rotary_config()},
+          {"norms around", around},
+          {"parallel halves", parallel},
+          {"windows and soft cap", windowed},
           {"ALiBi and sinks", biased},
           {"all behaviours", all},
           {"encoder", tests::encoder_config()},
@@ -122,10 +138,12 @@ std::set<std::pair<Stage, size_t>> readers(Stage stage) {
       {token_embedding, {{embedding, 0}}},
       {position_embedding, {{embedding, 0}}},
       {token_type_embedding, {{embedding, 0}}},
-      {embedding, {{attention_input, 0}, {attention_block_output, 0}}},
+      {embedding, {{attention_input, 0}, {attention_block_output, 0}, {feed_forward_input, 0}}},
       {attention_input, {{query, 0}, {key, 0}, {value, 0}}},
-      {query, {{raw_scores, 0}, {scores, 0}, {kernel_scores, 0}}},
-      {key, {{raw_scores, 0}, {scores, 0}, {kernel_scores, 0}}},
+      {query, {{raw_scores, 0}, {scores, 0}, {kernel_scores, 0}, {rotated_query, 0}}},
+      {key, {{raw_scores, 0}, {scores, 0}, {kernel_scores, 0}, {rotated_key, 0}}},
+      {rotated_query, {{raw_scores, 0}, {scores, 0}, {kernel_scores, 0}}},
+      {rotated_key, {{raw_scores, 0}, {scores, 0}, {kernel_scores, 0}}},
       {value, {{head_output, 0}}},
       {kernel_scores, {{row_reference, 0}, {row_sum, 0}, {weights, 0}, {head_output, 0}}},
       {row_reference, {{row_sum, 0}}},
@@ -135,7 +153,7 @@ std::set<std::pair<Stage, size_t>> readers(Stage stage) {
       {feed_forward_input, {{feed_forward_hidden, 0}}},
       {feed_forward_hidden, {{feed_forward_output, 0}}},
       {feed_forward_output, {{layer_output, 0}}},
-      {layer_output, {{attention_input, 1}, {attention_block_output, 1}}}};
+      {layer_output, {{attention_input, 1}, {attention_block_output, 1}, {feed_forward_input, 1}, {logits, 0}}}};
   const auto found = table.find(stage);
   return found == table.end() ? std::set<std::pair<Stage, size_t>>{} : found->second;
 }

@@ -258,7 +258,7 @@ TEST(Transformer, ParametersThatDoNotFitTheConfigAreRefused) {
   EXPECT_EQ(complaint([](ModelConfig& config, Parameters&) { config.vocab_size = 12; }),
             "[model parameters] expected a token embedding of 12 rows; found 13");
   EXPECT_EQ(complaint([](ModelConfig&, Parameters& parameters) { parameters.final_norm = {}; }),
-            "[model parameters] expected a final norm of 12 numbers; found 0");
+            "[model parameters] expected a final norm of 12 gains; found 0");
   EXPECT_EQ(complaint([](ModelConfig& config, Parameters&) { config.d_ff = 41; }),
             "[model parameters] expected layer 0, feed_forward_in [41, 12]; found [40, 12]");
   EXPECT_EQ(complaint([](ModelConfig& config, Parameters&) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "clearhead/base/error.h"
+#include "clearhead/model/families/gated_decoder.h"
 
 namespace clearhead::model {
 namespace {
@@ -41,29 +42,73 @@ std::string unused_warning(const std::vector<std::string>& names) {
                      names.size() == 1 ? "is" : "are", list);
 }
 
+// A family and what it made of the config.
+struct Read {
+  const Family& family;
+  ModelConfig config;
+  std::vector<int64_t> end_ids = {};
+};
+
+Read read_hub(const format::Checkpoint& checkpoint) {
+  ConfigJson json(checkpoint.config_json(), base::quoted((checkpoint.folder() / "config.json").string(), 400));
+  const Family& family = family_of(json);
+  check_storage_types(json);
+  ModelConfig config = family.read_config(json);
+  std::vector<int64_t> end_ids = json.integers("eos_token_id");
+  json.refuse_unread();
+  // The dynamic base is for texts beyond the positions that the config states.
+  if (config.rotary && config.rotary->scaling == RotaryScaling::dynamic) {
+    config.context_len = static_cast<size_t>(static_cast<double>(config.context_len) * config.rotary->factor);
+  }
+  config.family = family.model_type;
+  config.check();
+  return {family, std::move(config), std::move(end_ids)};
+}
+
+Read read_gguf(const format::Checkpoint& checkpoint) {
+  const format::GgufMetadata& metadata = *checkpoint.gguf_metadata();
+  const std::string architecture(metadata.word("general.architecture"));
+  const Family* found = nullptr;
+  std::string known;
+  for (const Family& family : families()) {
+    if (family.gguf_architecture.empty()) continue;
+    if (family.gguf_architecture == architecture) found = &family;
+    known += (known.empty() ? "" : ", ") + std::string(family.gguf_architecture);
+  }
+  if (found == nullptr) {
+    base::fail(metadata.where(), fmt::format("general.architecture to be one of: {}", known),
+               base::quoted(architecture));
+  }
+  const tensor::Shape& embedding = checkpoint.entry("token_embd.weight").shape;
+  GgufConfig gguf(metadata, architecture);
+  ModelConfig config = found->read_gguf(gguf, embedding.rank() == 2 ? embedding[0] : 0);
+  gguf.refuse_unread();
+  config.family = found->model_type;
+  config.check();
+  std::vector<int64_t> end_ids;
+  for (const char* key :
+       {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
+    if (const auto id = metadata.find_count(key)) end_ids.push_back(static_cast<int64_t>(*id));
+  }
+  return {*found, std::move(config), std::move(end_ids)};
+}
+
 }  // namespace
 
 std::span<const Family> families() {
-  static const std::array all = {bert(), gpt2()};
+  static const std::array all = {bert(), gpt2(), llama(), mistral(), qwen2(), qwen3(), gemma2(), gemma3(), gpt_neox()};
   return all;
 }
 
 LoadedModel load_model(const std::shared_ptr<const format::Checkpoint>& checkpoint) {
-  ConfigJson json(checkpoint->config_json(), base::quoted((checkpoint->folder() / "config.json").string(), 400));
-  const Family& family = family_of(json);
-  check_storage_types(json);
-  ModelConfig config = family.read_config(json);
-  json.refuse_unread();
-  config.family = family.model_type;
-  config.check();
-
+  const auto [family, config, end_ids] = checkpoint->gguf_metadata() ? read_gguf(*checkpoint) : read_hub(*checkpoint);
   ParameterSource source(checkpoint, family.name_prefix(*checkpoint));
   Parameters parameters = family.read_parameters(config, source);
   std::vector<std::string> warnings = checkpoint->warnings();
   if (const std::vector<std::string> unused = source.unused(); !unused.empty()) {
     warnings.push_back(unused_warning(unused));
   }
-  return {Transformer(std::move(config), std::move(parameters)), std::move(warnings)};
+  return {Transformer(config, std::move(parameters)), std::move(warnings), end_ids};
 }
 
 }  // namespace clearhead::model

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,8 @@ inline constexpr Meaning<linear::Activation> kActivations[] = {
     {"swish", linear::Activation::silu},
 };
 
+class GgufConfig;
+
 // What one file in this folder knows: how a config.json of its model_type reads, and under which names its parameters
 // stand. A new family is such a file, its declaration below and its place in families().
 struct Family {
@@ -35,6 +38,9 @@ struct Family {
   // What stands in front of every tensor name in this checkpoint ("bert.", "transformer." or nothing).
   std::string (*name_prefix)(const format::Checkpoint& checkpoint);
   Parameters (*read_parameters)(const ModelConfig& config, ParameterSource& source);
+  // The general.architecture of its GGUF files, and how their metadata read; empty: there are none that we read.
+  std::string_view gguf_architecture = "";
+  ModelConfig (*read_gguf)(GgufConfig& gguf, size_t vocab_size) = nullptr;
 };
 
 // Encoders of model_type bert (BERT, MiniLM, multilingual E5): every token sees every token, a norm behind each half
@@ -47,6 +53,32 @@ Family bert();
 // section 2.3.
 Family gpt2();
 
+// Decoders of model_type llama (Llama 2 and 3, SmolLM2): RMS norms, rotary positions, grouped heads, gated
+// feed-forward. Source: Touvron et al. 2023, LLaMA; Llama Team 2024.
+Family llama();
+
+// The same with a window: model_type mistral. Source: Jiang et al. 2023, Mistral 7B.
+Family mistral();
+
+// The same with biases of query, key and value, and windows in the upper layers: model_type qwen2.
+// Source: Yang et al. 2024, Qwen2.
+Family qwen2();
+
+// The same with normed queries and keys and no biases: model_type qwen3. Source: Yang et al. 2025, Qwen3.
+Family qwen3();
+
+// Decoders of model_type gemma2: norms around both halves, soft caps, near and far layers by turns, a scaled embedding.
+// Source: Gemma Team 2024, Gemma 2.
+Family gemma2();
+
+// Decoders of model_type gemma3_text: no caps, normed queries and keys, one far layer behind five near ones, rotary
+// positions of two bases. Source: Gemma Team 2025, Gemma 3.
+Family gemma3();
+
+// Decoders of model_type gpt_neox (Pythia): layer norms, both halves read the same input, a part of each head is
+// turned. Source: Black et al. 2022, GPT-NeoX-20B.
+Family gpt_neox();
+
 // All of them.
 std::span<const Family> families();
 
@@ -54,9 +86,11 @@ std::span<const Family> families();
 struct LoadedModel {
   Transformer transformer;
   std::vector<std::string> warnings;  // one line each: tensors that are not used
+  std::vector<int64_t> end_ids = {};  // tokens that end a text
 };
 
-// Reads config.json, finds the family by its model_type and packs the parameters with all threads.
+// Reads config.json or the metadata of a GGUF, finds the family by its model_type or general.architecture and packs the
+// parameters with all threads.
 // Throws: Error naming the key, value or tensor that is missing, unknown or does not fit.
 LoadedModel load_model(const std::shared_ptr<const format::Checkpoint>& checkpoint);
 
