@@ -14,14 +14,12 @@ kernels::Pair* pairs_at(float* place) { return reinterpret_cast<kernels::Pair*>(
 
 // Returns whether all values are finite as they are packed.
 bool pack_values(const AttentionConfig& config, const float* rows, size_t stride, size_t count, float* values) {
-  const size_t room = padded_value_dim(config);
   if (in_pairs(config)) {
-    const std::span<kernels::Pair> pairs(pairs_at(values), room * kernels::pair_count(count));
+    const std::span<kernels::Pair> pairs(pairs_at(values), padded_value_dim(config) * kernels::pair_count(count));
     kernels::pack_columns_to_pairs(rows, stride, count, config.value_dim, pairs);
     return kernels::all_finite(pairs);
   }
-  kernels::pack_columns(rows, stride, count, config.value_dim, {values, room * count});
-  return kernels::all_finite(rows, stride, count, config.value_dim);
+  return kernels::pack_values(rows, stride, count, config.value_dim, values, count * kernels::kPanelWidth);
 }
 
 }  // namespace

@@ -81,18 +81,21 @@ inline PairProduct product_of_weights(const AttentionRows& a, const KeyTile& til
           .num_panels = panels};
 }
 
-HWY_INLINE void score(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range) {
+HWY_INLINE void score(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range,
+                      float* maxima) {
   const size_t first = range.first_panel(), panel_stride = a.head_dim * kPanelWidth;
   if (a.query_pairs != nullptr) return score_pairs(a, tile, row, rows, range);
-  multiply({.left = a.scaled_query + row * a.head_dim,
-            .left_stride = a.head_dim,
-            .panels = tile.keys + first * panel_stride,
-            .panel_stride = panel_stride,
-            .output = a.scores + row * kScoreStride + first * kPanelWidth,
-            .output_stride = kScoreStride,
-            .rows = rows,
-            .depth = a.head_dim,
-            .num_panels = range.end_panel() - first});
+  const TileProduct product{.left = a.scaled_query + row * a.head_dim,
+                            .left_stride = a.head_dim,
+                            .panels = tile.keys + first * panel_stride,
+                            .panel_stride = panel_stride,
+                            .output = a.scores + row * kScoreStride + first * kPanelWidth,
+                            .output_stride = kScoreStride,
+                            .rows = rows,
+                            .depth = a.head_dim,
+                            .num_panels = range.end_panel() - first,
+                            .maxima = maxima};
+  multiply(product);
 }
 
 // output = exponentials times values, for some rows and keys.
@@ -104,16 +107,17 @@ HWY_INLINE void weigh(const AttentionRows& a, const KeyTile& tile, size_t row, s
     product.rows = rows;
     return pair_product(product);
   }
-  multiply({.left = a.scores + row * kScoreStride + keys.begin,
-            .left_stride = kScoreStride,
-            .panels = tile.values + keys.begin * kPanelWidth,
-            .panel_stride = tile.count * kPanelWidth,
-            .output = output,
-            .output_stride = panels * kPanelWidth,
-            .rows = rows,
-            .depth = keys.end - keys.begin,
-            .num_panels = panels,
-            .add_zero = true});  // -0 must not tell a skipped key from one that gave 0
+  const TileProduct product{.left = a.scores + row * kScoreStride + keys.begin,
+                            .left_stride = kScoreStride,
+                            .panels = tile.values + keys.begin * kPanelWidth,
+                            .panel_stride = tile.count * kPanelWidth,
+                            .output = output,
+                            .output_stride = panels * kPanelWidth,
+                            .rows = rows,
+                            .depth = keys.end - keys.begin,
+                            .num_panels = panels,
+                            .add_zero = true};  // -0 must not tell a skipped key from one that gave 0
+  multiply(product);
 }
 
 // Gives -infinity to the keys of the row that stand in the panels of range but may not be seen, and edits the others.
@@ -128,13 +132,9 @@ HWY_INLINE void edit_row(const AttentionRows& a, const KeyTile& tile, size_t row
   a.edit.apply(a.edit.context, row, tile.first + own.begin, {scores + own.begin, own.end - own.begin});
 }
 
-// exponentials_of_tile for at most 16 rows at once; count is a multiple of 16.
-template <class Evidence>
-HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, RowSummary* summaries,
-                                     Evidence evidence) {
+// The largest score of each row and virtual lane; count is a multiple of 16. Shapes: maxima [rows, 16].
+HWY_INLINE void find_maxima(const float* scores, size_t rows, size_t count, float* all_maxima) {
   const FloatTag tag;
-  RowLanes lanes;
-  alignas(64) float largest[kVirtualLanes], references[kVirtualLanes], sums[kVirtualLanes];
   for (size_t row = 0; row < rows; ++row) {
     FloatVec maxima[kRegisters];
     std::fill_n(maxima, kRegisters, hn::Set(tag, -kInfinity));
@@ -143,7 +143,24 @@ HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, R
         maxima[r] = hn::Max(maxima[r], hn::LoadU(tag, scores + row * kScoreStride + i + r * kLanes));
       }
     }
-    for (size_t r = 0; r < kRegisters; ++r) lanes.set(row, r, maxima[r]);
+    for (size_t r = 0; r < kRegisters; ++r) {
+      hn::StoreU(maxima[r], tag, all_maxima + row * kVirtualLanes + r * kLanes);
+    }
+  }
+}
+
+// exponentials_of_tile for at most 16 rows at once, whose largest scores of each virtual lane are known; count is a
+// multiple of 16. Shapes: maxima [rows, 16].
+template <class Evidence>
+HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, const float* maxima,
+                                     RowSummary* summaries, Evidence evidence) {
+  const FloatTag tag;
+  RowLanes lanes;
+  alignas(64) float largest[kVirtualLanes], references[kVirtualLanes], sums[kVirtualLanes];
+  for (size_t row = 0; row < rows; ++row) {
+    for (size_t r = 0; r < kRegisters; ++r) {
+      lanes.set(row, r, hn::LoadU(tag, maxima + row * kVirtualLanes + r * kLanes));
+    }
   }
   lanes.fold([](FloatVec a, FloatVec b) HWY_ATTR { return hn::Max(a, b); }, largest);
   for (size_t i = 0; i < kVirtualLanes; i += kLanes) {  // + 0 turns -0 into 0; a row that sees no key takes 0
@@ -169,7 +186,7 @@ HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, R
     evidence.end_row(row);
   }
   lanes.fold([](FloatVec a, FloatVec b) HWY_ATTR { return hn::Add(a, b); }, sums);
-  evidence.end(rows);
+  evidence.end(rows, sums);
   for (size_t row = 0; row < rows; ++row) {
     summaries[row] = sums[row] == 0 ? RowSummary{kNoReference, 0.0f} : RowSummary{references[row], sums[row]};
     if (sums[row] == sums[row]) continue;
@@ -188,22 +205,24 @@ HWY_INLINE void weigh_carefully(const AttentionRows& a, const KeyTile& tile, siz
   std::fill_n(output, panel_count(a.value_dim) * kPanelWidth, 0.0f);
   for (size_t key = 0; key < tile.count; ++key) {
     if (visible[key] == 0) continue;
-    multiply({.left = a.scores + row * kScoreStride + key,
-              .left_stride = kScoreStride,
-              .panels = tile.values + key * kPanelWidth,
-              .panel_stride = tile.count * kPanelWidth,
-              .output = output,
-              .output_stride = panel_count(a.value_dim) * kPanelWidth,
-              .rows = 1,
-              .depth = 1,
-              .num_panels = panel_count(a.value_dim),
-              .accumulate = true,
-              .add_zero = true});
+    const TileProduct product{.left = a.scores + row * kScoreStride + key,
+                              .left_stride = kScoreStride,
+                              .panels = tile.values + key * kPanelWidth,
+                              .panel_stride = tile.count * kPanelWidth,
+                              .output = output,
+                              .output_stride = panel_count(a.value_dim) * kPanelWidth,
+                              .rows = 1,
+                              .depth = 1,
+                              .num_panels = panel_count(a.value_dim),
+                              .accumulate = true,
+                              .add_zero = true};
+    multiply(product);
   }
 }
 
 // Where results of a tile go, row by row.
 struct Found {
+  float* maxima;  // [rows, 16]
   RowSummary* summaries;
   RowEvidence* evidence;
   float* output;  // [rows, value_dim up to whole panels]
@@ -215,22 +234,23 @@ enum class Watch { nothing, evidence, everything };
 // Exponentials of at most 16 rows, and, where some value is not finite, their outputs.
 template <Watch kWatch>
 HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range,
-                             const Found& found) {
+                             bool plain, const Found& found) {
   uint8_t visible[kVirtualLanes][kTileKeys];
   const size_t begin = range.first_panel() * kPanelWidth, end = range.end_panel() * kPanelWidth;
-  for (size_t i = 0; i < rows; ++i) edit_row(a, tile, row + i, range);
+  for (size_t i = 0; !plain && i < rows; ++i) edit_row(a, tile, row + i, range);
   for (size_t i = 0; !tile.finite && i < rows; ++i) {
     const float* row_scores = a.scores + (row + i) * kScoreStride;
     std::fill_n(visible[i], kTileKeys, uint8_t{0});
     for (size_t key = range.begin; key < range.end; ++key) visible[i][key] = row_scores[key] == -kInfinity ? 0 : 1;
   }
   float* scores = a.scores + row * kScoreStride + begin;
+  if (!plain) find_maxima(scores, rows, end - begin, found.maxima);
   if constexpr (kWatch == Watch::nothing) {
-    exponentials_of_rows(scores, rows, end - begin, found.summaries, NoEvidence());
+    exponentials_of_rows(scores, rows, end - begin, found.maxima, found.summaries, NoEvidence());
   } else {
     using Evidence = std::conditional_t<kWatch == Watch::evidence, KeptEvidence, CollectedEvidence>;
     const Evidence evidence(a.evidence, row, tile.first + begin, found.evidence);
-    exponentials_of_rows(scores, rows, end - begin, found.summaries, evidence);
+    exponentials_of_rows(scores, rows, end - begin, found.maxima, found.summaries, evidence);
   }
   if (a.weight_pairs != nullptr) {
     float sums[kVirtualLanes];
@@ -247,7 +267,15 @@ HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t
 template <Watch kWatch>
 HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t row, size_t end, TileRange range) {
   const size_t room = panel_count(a.value_dim) * kPanelWidth;
-  score(a, tile, row, end - row, range);
+  // Where every row sees the same whole panels and nothing is edited, products are scores, and their largest are found
+  // while they are computed.
+  const bool plain =
+      a.query_pairs == nullptr && a.edit.apply == nullptr && range.begin % kPanelWidth == 0 &&
+      range.end % kPanelWidth == 0 &&
+      std::all_of(a.seen + row, a.seen + end, [&](const KeyRange& seen) { return range_in_tile(seen, tile) == range; });
+  alignas(64) float maxima[kMostRows * kVirtualLanes];
+  if (plain) std::fill_n(maxima, (end - row) * kVirtualLanes, -kInfinity);
+  score(a, tile, row, end - row, range, plain ? maxima : nullptr);
   // The first tile that rows see is written to its place at once.
   const bool first = std::all_of(a.summaries + row, a.summaries + end,
                                  [](const RowSummary& one) { return one.reference == kNoReference; });
@@ -255,12 +283,13 @@ HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t
   constexpr bool kKept = kWatch != Watch::nothing;
   RowSummary summaries[kMostRows];
   RowEvidence evidence[kKept ? kMostRows : 1];
-  const Found found = first ? Found{a.summaries + row, kKept ? a.evidence.rows + row : nullptr, output}
-                            : Found{summaries, evidence, output};
+  const Found found = first ? Found{maxima, a.summaries + row, kKept ? a.evidence.rows + row : nullptr, output}
+                            : Found{maxima, summaries, evidence, output};
   for (size_t i = row; i < end; i += kVirtualLanes) {
     const size_t at = i - row;
-    exponentials<kWatch>(a, tile, i, std::min(kVirtualLanes, end - i), range,
-                         {found.summaries + at, kKept ? found.evidence + at : nullptr, output + at * room});
+    exponentials<kWatch>(
+        a, tile, i, std::min(kVirtualLanes, end - i), range, plain,
+        {maxima + at * kVirtualLanes, found.summaries + at, kKept ? found.evidence + at : nullptr, output + at * room});
   }
   if (tile.finite) weigh(a, tile, row, end - row, range, output);
   for (size_t i = row; i < end && !first; ++i) {
@@ -275,7 +304,8 @@ HWY_INLINE void prepare_query(const AttentionRows& a) {
   const FloatVec factor = hn::Set(tag, a.query_factor);
   const size_t pairs = pair_count(a.head_dim);
   for (size_t row = 0; row < a.rows; ++row) {
-    const float* query = a.query + row % a.queries * a.query_stride + row / a.queries * a.head_dim;
+    const size_t head = a.queries == a.rows ? 0 : row / a.queries;  // a division is slower than the row
+    const float* query = a.query + (row - head * a.queries) * a.query_stride + head * a.head_dim;
     if (a.query_pairs != nullptr) {
       round_to_pairs(query, 0, 1, a.head_dim, a.query_pairs + row * pairs, pairs);
       continue;
@@ -292,6 +322,7 @@ template <Watch kWatch>
 void attend_tiles(const AttentionRows& a, std::span<const KeyTile> tiles) {
   prepare_query(a);
   std::fill_n(a.summaries, a.rows, RowSummary{kNoReference, 0.0f});
+  for (size_t row = 0; kWatch != Watch::nothing && row < a.rows; ++row) a.evidence.rows[row].largest = -kInfinity;
   for (const KeyTile& tile : tiles) {
     for (size_t row = 0; row < a.rows;) {
       size_t end = std::min(a.rows, row + kGroupRows);

@@ -41,7 +41,12 @@ HWY_INLINE V exp2_below_127(D d, V t) {
   const V fraction = hn::Sub(t, hn::Sub(shifted, shifter));
   const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, shifted)));
   const V result = hn::Mul(polynomial(d, fraction, kCoefficients), power);
-  return hn::IfThenZeroElse(hn::Lt(t, hn::Set(d, -126.0f)), result);
+  const auto tiny = hn::Lt(t, hn::Set(d, -126.0f));
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  return hn::IfThenElseZero(hn::Not(tiny), result);  // which the multiplication itself does there
+#else
+  return hn::IfThenZeroElse(tiny, result);
+#endif
 }
 
 // 2^t for every t: as above, and +inf from 128 on.

@@ -58,6 +58,15 @@ HWY_NOINLINE void tile(const TileProduct& t, size_t row, size_t panel) {
   for (size_t i = 0; i < kRows; ++i) {
     for (size_t v = 0; v < kVectors; ++v) hn::StoreU(sums[i][v], tag, output + i * t.output_stride + v * kLanes);
   }
+  if (t.maxima == nullptr) return;
+  for (size_t i = 0; i < kRows; ++i) {
+    for (size_t r = 0; r < kRegisters; ++r) {
+      float* maxima = t.maxima + (row + i) * kPanelWidth + r * kLanes;
+      FloatVec largest = hn::LoadU(tag, maxima);
+      for (size_t v = r; v < kVectors; v += kRegisters) largest = hn::Max(largest, sums[i][v]);
+      hn::StoreU(largest, tag, maxima);
+    }
+  }
 }
 
 // Most rows of a tile kPanels wide: as many as the registers hold, at most 12; 0 if not even one fits.
@@ -76,12 +85,22 @@ constexpr size_t next_rows(size_t rest, size_t most) {
   return rest < 2 * most ? (rest + 1) / 2 : most;
 }
 
+// Rows of a tile of a depth. The fewer accumulators, the sooner the next tile begins where this one ends: so much is
+// won by as few as keep the machine busy, unless columns are read again too often.
+template <size_t kPanels>
+constexpr size_t preferred_rows(size_t depth) {
+  constexpr size_t kMost = most_rows<kPanels>();
+  constexpr size_t kFew = kPanels == 4 ? 4 : 6;
+  return depth > 128 ? kMost : std::min(kMost, kFew);
+}
+
 // All rows of kPanels panels.
 template <size_t kPanels, bool kAccumulate>
 HWY_INLINE void tiles_of_panels(const TileProduct& t, size_t panel) {
   constexpr size_t kMost = most_rows<kPanels>();
+  const size_t preferred = preferred_rows<kPanels>(t.depth);
   for (size_t row = 0; row < t.rows;) {
-    const size_t rows = next_rows(t.rows - row, kMost);
+    const size_t rows = next_rows(t.rows - row, preferred);
     [&]<size_t... kRows>(std::index_sequence<kRows...>) HWY_ATTR {
       ((rows == kRows + 1 ? tile<kRows + 1, kPanels, kAccumulate>(t, row, panel) : void()), ...);
     }(std::make_index_sequence<kMost>());

@@ -27,24 +27,42 @@ void pack_panel(const float* matrix, size_t stride, size_t depth, float* packed)
   }
 }
 
-bool all_finite(const float* matrix, size_t stride, size_t rows, size_t columns) {
+// A row of panels, 16 columns after 16, the last of them filled up with zeros; returns 0 times the sum of all elements,
+// which is NaN if one is not finite.
+HWY_INLINE FloatVec pack_row(const float* row, size_t columns, float* packed, size_t panel_stride) {
+  const FloatTag tag;
+  FloatVec sums[kRegisters];
+  std::fill_n(sums, kRegisters, hn::Zero(tag));
+  const auto pack = [&](const float* source, float* place) HWY_ATTR {
+    for (size_t r = 0; r < kRegisters; ++r) {
+      const FloatVec values = hn::LoadU(tag, source + r * kLanes);
+      hn::StoreU(values, tag, place + r * kLanes);
+      sums[r] = hn::MulAdd(values, hn::Zero(tag), sums[r]);
+    }
+  };
+  size_t first = 0;
+  for (; first + kPanelWidth <= columns; first += kPanelWidth, packed += panel_stride) pack(row + first, packed);
+  if (first < columns) {
+    alignas(64) float tail[kPanelWidth] = {};
+    std::copy(row + first, row + columns, tail);
+    pack(tail, packed);
+  }
+  FloatVec sum = sums[0];
+  for (size_t r = 1; r < kRegisters; ++r) sum = hn::Add(sum, sums[r]);
+  return sum;
+}
+
+bool pack_values(const float* matrix, size_t stride, size_t depth, size_t columns, float* panels, size_t panel_stride) {
   const FloatTag tag;
   constexpr size_t kSums = 4;  // so that additions need not wait for each other
-  FloatVec sums[kSums];        // of 0 times each element: NaN if one is not finite
+  FloatVec sums[kSums];
   std::fill_n(sums, kSums, hn::Zero(tag));
-  float rest = 0;
-  for (size_t row = 0; row < rows; ++row, matrix += stride) {
-    size_t i = 0;
-    for (; i + kSums * kLanes <= columns; i += kSums * kLanes) {
-      for (size_t s = 0; s < kSums; ++s) {
-        sums[s] = hn::MulAdd(hn::LoadU(tag, matrix + i + s * kLanes), hn::Zero(tag), sums[s]);
-      }
-    }
-    for (; i + kLanes <= columns; i += kLanes) sums[0] = hn::MulAdd(hn::LoadU(tag, matrix + i), hn::Zero(tag), sums[0]);
-    for (; i < columns; ++i) rest += 0.0f * matrix[i];
+  for (size_t k = 0; k < depth; ++k) {
+    const FloatVec sum = pack_row(matrix + k * stride, columns, panels + k * kPanelWidth, panel_stride);
+    sums[k % kSums] = hn::Add(sums[k % kSums], sum);
   }
   const FloatVec sum = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
-  return rest == 0 && hn::AllTrue(tag, hn::Eq(sum, hn::Zero(tag)));
+  return hn::AllTrue(tag, hn::Eq(sum, hn::Zero(tag)));
 }
 
 }  // namespace HWY_NAMESPACE
@@ -56,7 +74,7 @@ namespace clearhead::kernels {
 
 HWY_EXPORT(tile_product);
 HWY_EXPORT(pack_panel);
-HWY_EXPORT(all_finite);
+HWY_EXPORT(pack_values);
 
 void tile_product(const TileProduct& product) { HWY_DYNAMIC_DISPATCH(tile_product)(product); }
 
@@ -86,8 +104,8 @@ void pack_rows(const float* matrix, size_t stride, size_t depth, size_t columns,
   }
 }
 
-bool all_finite(const float* matrix, size_t stride, size_t rows, size_t columns) {
-  return HWY_DYNAMIC_DISPATCH(all_finite)(matrix, stride, rows, columns);
+bool pack_values(const float* matrix, size_t stride, size_t depth, size_t columns, float* panels, size_t panel_stride) {
+  return HWY_DYNAMIC_DISPATCH(pack_values)(matrix, stride, depth, columns, panels, panel_stride);
 }
 
 }  // namespace clearhead::kernels

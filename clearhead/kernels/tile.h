@@ -25,6 +25,7 @@ struct TileProduct {
   size_t num_panels;
   bool accumulate = false;  // go on from what stands in output instead of +0
   bool add_zero = false;    // add +0 at the end, so that no output is -0
+  float* maxima = nullptr;  // [rows, 16]: the largest output of each row and virtual lane goes on; nullptr: none wanted
 };
 
 // output = left times panels, or output + left times panels:
@@ -45,7 +46,8 @@ void pack_columns(const float* matrix, size_t stride, size_t depth, size_t colum
 // floats from row to row; panels as above.
 void pack_rows(const float* matrix, size_t stride, size_t depth, size_t columns, std::span<float> panels);
 
-// Whether no element is NaN or infinite. Shapes: matrix [rows, columns], stride floats from row to row.
-bool all_finite(const float* matrix, size_t stride, size_t rows, size_t columns);
+// Packs columns as pack_columns does, in panels panel_stride floats apart; returns whether no element is NaN or
+// infinite.
+bool pack_values(const float* matrix, size_t stride, size_t depth, size_t columns, float* panels, size_t panel_stride);
 
 }  // namespace clearhead::kernels

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -77,6 +78,25 @@ TEST(TileProduct, HasTheBitsOfItsDefinitionForAnyNumberOfRowsAndColumnsOnEveryTa
                       std::bit_cast<uint32_t>(p.in_order(i, j, fused)))
                 << rows << " rows, " << columns << " columns, output " << i << ", " << j;
           }
+        }
+      }
+    }
+  });
+}
+
+TEST(TileProduct, FindsTheLargestOutputOfEachRowAndLaneOnEveryTarget) {
+  tests::for_each_target([](const std::string&) {
+    for (size_t depth : {5, 200}) {
+      Problem p(23, depth, 160);
+      std::vector<float> maxima(23 * kPanelWidth, -1.5f);
+      TileProduct product = p.product();
+      product.maxima = maxima.data();
+      tile_product(product);
+      for (size_t i = 0; i < 23; ++i) {
+        for (size_t lane = 0; lane < kPanelWidth; ++lane) {
+          float want = -1.5f;
+          for (size_t j = lane; j < p.width(); j += kPanelWidth) want = std::max(want, p.output[i * p.width() + j]);
+          ASSERT_EQ(maxima[i * kPanelWidth + lane], want) << i << ", " << lane;
         }
       }
     }
@@ -192,6 +212,29 @@ TEST(PackRows, IsPackColumnsOfTheTranspose) {
     EXPECT_EQ(a[(columns - 1) / 16 * depth * 16 + (columns - 1) % 16], matrix[columns - 1]);
     for (size_t lane = columns % 16; lane != 0 && lane < 16; ++lane) EXPECT_EQ(a[a.size() - 16 + lane], 0.0f);
   }
+}
+
+TEST(PackValues, IsPackColumnsAndSaysWhetherAllAreFinite) {
+  tests::for_each_target([](const std::string&) {
+    for (size_t columns : {1, 16, 17, 64, 100}) {
+      const size_t depth = 9, stride = columns + 3, room = depth * kPanelWidth;
+      const std::vector<float> matrix = normal_values(depth * stride, 4);
+      std::vector<float> want(panel_count(columns) * room), found = want;
+      pack_columns(matrix.data(), stride, depth, columns, want);
+      EXPECT_TRUE(pack_values(matrix.data(), stride, depth, columns, found.data(), room));
+      EXPECT_EQ(bits_of(found), bits_of(want)) << columns;
+      for (float odd : {kNaN, INFINITY, -INFINITY}) {
+        std::vector<float> changed = matrix;
+        changed[4 * stride + columns] = odd;  // beside the columns
+        EXPECT_TRUE(pack_values(changed.data(), stride, depth, columns, found.data(), room)) << columns;
+        for (size_t place : {size_t{0}, 5 * stride + columns / 2, (depth - 1) * stride + columns - 1}) {
+          changed = matrix;
+          changed[place] = odd;
+          EXPECT_FALSE(pack_values(changed.data(), stride, depth, columns, found.data(), room)) << columns;
+        }
+      }
+    }
+  });
 }
 
 }  // namespace
