@@ -13,6 +13,8 @@
 
 namespace clearhead::attention {
 
+class KeyValueCache;
+
 // What attention reads, row-major.
 struct AttentionInput {
   size_t batch = 1, query_len = 0, key_len = 0;
@@ -21,6 +23,9 @@ struct AttentionInput {
   Elements value;                            // [batch, key_len, num_kv_heads, value_dim]
   Mask mask;                                 // over the axes query_len and key_len, whatever sequences stand in them
   std::span<const Sequence> sequences = {};  // none: every row of the batch is one, all of it
+  // [batch], or none: where keys and values stand packed. Then key and value are empty, every sequence has all keys of
+  // its cache, and keys that were evicted are not seen.
+  std::span<const KeyValueCache* const> caches = {};
 };
 
 // The sequences of an input whose sizes fit each other and the config.

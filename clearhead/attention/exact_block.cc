@@ -138,7 +138,7 @@ void ExactBlock::multiply_values(size_t row, size_t rows, size_t key, size_t dep
   kernels::tile_product({.left = &scratch_.scores[row * kKeyTile + key],
                          .left_stride = kKeyTile,
                          .panels = tile_.values + key * kernels::kPanelWidth,
-                         .panel_stride = tile_.count * kernels::kPanelWidth,
+                         .panel_stride = tile_.value_room * kernels::kPanelWidth,
                          .output = &scratch_.output[row * work_.value_room],
                          .output_stride = work_.value_room,
                          .rows = rows,

@@ -170,9 +170,10 @@ class Run {
       scratch.output.at_least(kernels::kMostRows * value_room_);
       if (in_pairs_) scratch.weights.at_least(kernels::kMostRows * kernels::kPairStride);
       if (cut == Cut::queries) continue;
+      grow(scratch.tiles, tile_count(longest_key_));
+      if (!input_.caches.empty()) continue;
       scratch.keys.at_least(key_room(longest_key_) * packed_key_width(config_));
       scratch.values.at_least(key_room(longest_key_) * packed_value_width(config_));
-      grow(scratch.tiles, tile_count(longest_key_));
     }
     if (cut == Cut::queries) workspace_.packed.pack(config_, input_, sequences_);
     if (cut == Cut::keys) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "clearhead/attention/key_value_cache.h"
 #include "clearhead/base/parallel.h"
 
 namespace clearhead::attention {
@@ -25,8 +26,8 @@ bool pack_values(const AttentionConfig& config, const float* rows, size_t stride
 }  // namespace
 
 kernels::KeyTile tile_at(const AttentionConfig& config, size_t first, size_t count, const PackedPlace& place) {
-  if (!in_pairs(config)) return {first, count, place.keys, place.values, true};
-  return {first, count, nullptr, nullptr, true, pairs_at(place.keys), pairs_at(place.values)};
+  if (!in_pairs(config)) return {first, count, count, place.keys, place.values, true};
+  return {first, count, count, nullptr, nullptr, true, pairs_at(place.keys), pairs_at(place.values)};
 }
 
 void pack_keys(const AttentionConfig& config, const float* rows, size_t stride, size_t count, float* keys) {
@@ -39,6 +40,7 @@ void pack_keys(const AttentionConfig& config, const float* rows, size_t stride, 
 
 kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& input, const Sequence& sequence,
                            size_t kv_head, size_t index, const PackedPlace& place) {
+  if (!input.caches.empty()) return input.caches[sequence.batch]->tile(kv_head, index);
   const size_t first = index * kKeyTile, count = std::min(kKeyTile, sequence.key_len - first);
   const size_t first_key = sequence.batch * input.key_len + sequence.key_begin + first;
   const size_t row = first_key * config.num_kv_heads + kv_head;
@@ -78,7 +80,7 @@ void PackedKeys::pack(const AttentionConfig& config, const AttentionInput& input
     }
     places_.push_back(place);
     tiles += config.num_kv_heads * place.num_tiles;
-    keys += config.num_kv_heads * place.room;
+    if (input.caches.empty()) keys += config.num_kv_heads * place.room;
   }
   const size_t key_width = packed_key_width(config), value_width = packed_value_width(config);
   float* packed_keys = keys_.at_least(keys * key_width);

@@ -47,7 +47,8 @@ kernels::KeyTile tile_at(const AttentionConfig& config, size_t first, size_t cou
 // [key_room(count), packed_key_width].
 void pack_keys(const AttentionConfig& config, const float* rows, size_t stride, size_t count, float* keys);
 
-// Packs tile index of one kv head of a sequence into its place; of input only key and value are read.
+// Packs tile index of one kv head of a sequence into its place; of input only key and value are read, or the cache that
+// has it packed.
 kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& input, const Sequence& sequence,
                            size_t kv_head, size_t index, const PackedPlace& place);
 

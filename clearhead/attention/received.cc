@@ -13,6 +13,7 @@
 #include "clearhead/attention/packed_keys.h"
 #include "clearhead/attention/score_edit.h"
 #include "clearhead/attention/sizes.h"
+#include "clearhead/base/error.h"
 #include "clearhead/base/parallel.h"
 #include "clearhead/kernels/key_sums.h"
 
@@ -115,6 +116,7 @@ class Sweep {
 void attention_received(const AttentionConfig& config, const AttentionInput& input,
                         std::span<const float> row_reference, std::span<const float> row_sum,
                         std::span<float> received) {
+  if (!input.caches.empty()) base::refuse("received attention", "keys and values as they came", "a cache");
   const std::vector<Sequence> sequences = checked_sequences(config, input);
   const tensor::Shape rows{input.batch, config.num_heads, input.query_len};
   check_size("row_reference", rows, row_reference.size());

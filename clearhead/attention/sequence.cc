@@ -80,8 +80,8 @@ int64_t position_of(const AttentionConfig& config, const Sequence& sequence, siz
 
 KeyRange visible_keys(const AttentionConfig& config, const Sequence& sequence, size_t query) {
   const int64_t position = position_of(config, sequence, query), len = limited(sequence.key_len);
-  int64_t begin = 0, end = len;
-  if (config.left_window) begin = position - limited(*config.left_window, kEverything);
+  int64_t begin = limited(sequence.evicted), end = len;
+  if (config.left_window) begin = std::max(begin, position - limited(*config.left_window, kEverything));
   if (config.right_window) end = std::min(end, position + limited(*config.right_window, kEverything) + 1);
   if (config.causal != Causal::none) end = std::min(end, position + 1);
   end = std::clamp<int64_t>(end, 0, len);

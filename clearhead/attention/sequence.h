@@ -19,6 +19,7 @@ struct Sequence {
   size_t query_begin = 0, query_len = 0;  // its queries [query_begin, query_begin + query_len) there
   size_t key_begin = 0, key_len = 0;      // its keys likewise; positions and key tiles are counted from the first
   int64_t key_offset = 0;                 // takes the place of AttentionConfig::key_offset
+  size_t evicted = 0;                     // of its keys, so many first ones are not there any more and cannot be seen
 };
 
 // The sizes that sequences stand in.

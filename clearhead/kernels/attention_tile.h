@@ -26,8 +26,9 @@ constexpr size_t kMostRows = 64;
 // pair_product.
 struct KeyTile {
   size_t first, count;                // keys [first, first + count)
+  size_t value_room;                  // keys from panel to panel of the values, at least count
   const float* keys;                  // [panels of keys, head_dim, 16]
-  const float* values;                // [panels of value_dim, count, 16]
+  const float* values;                // [panels of value_dim, value_room, 16]
   bool finite;                        // no value is NaN or infinite
   const Pair* key_pairs = nullptr;    // [panels of keys, pairs of head_dim, 16]
   const Pair* value_pairs = nullptr;  // [panels of value_dim, pairs of count, 16]
