@@ -19,6 +19,7 @@
 #include "clearhead/format/checkpoint.h"
 #include "clearhead/format/known_models.h"
 #include "clearhead/model/families/family.h"
+#include "clearhead/text/gguf_tokenizer.h"
 #include "clearhead/text/tokenizer.h"
 #include "clearhead/text/toy_tokenizer.h"
 
@@ -163,7 +164,9 @@ Session Session::open(std::string_view model) {
   if (const auto config = ToyConfig::parse(model)) return toy(*config);
   const format::ResolvedModel resolved = format::resolve_model(model);
   const auto checkpoint = std::make_shared<const format::Checkpoint>(format::Checkpoint::open(resolved.path));
-  auto tokenizer = text::Tokenizer::from_file(checkpoint->tokenizer_path());
+  const format::GgufMetadata* gguf = checkpoint->gguf_metadata();
+  auto tokenizer =
+      gguf != nullptr ? text::gguf_tokenizer(*gguf) : text::Tokenizer::from_file(checkpoint->tokenizer_path());
   model::LoadedModel loaded = model::load_model(checkpoint);
   for (std::string& warning : tokenizer.warnings()) loaded.warnings.push_back(std::move(warning));
   return Session(std::make_unique<Parts>(Parts{valid_utf8(model), std::move(loaded), std::move(tokenizer)}));

@@ -84,6 +84,11 @@ std::vector<int64_t> ids_of(const std::vector<capture::TraceToken>& tokens) {
   return ids;
 }
 
+TEST(Session, AGgufBringsItsOwnTokenizer) {
+  const Session session = Session::open(tests::smollm2_file().string());
+  EXPECT_EQ(ids_of(session.tokenize("The cat sat on the").tokens), (std::vector<int64_t>{504, 2644, 2643, 335, 260}));
+}
+
 TEST(Session, ReadsTheGoldenTextsAsTheirPeerDid) {
   const auto data = std::filesystem::path(CLEARHEAD_TEST_DATA).parent_path().parent_path() / "model" / "data";
   size_t texts = 0;
