@@ -5,6 +5,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "clearhead/kernels/bfloat16_instruction.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "clearhead/kernels/attention_tile.cc"
 #include <hwy/foreach_target.h>
@@ -52,7 +54,8 @@ HWY_INLINE TileRange range_of_rows(const AttentionRows& a, const KeyTile& tile, 
 // Not inline: its tiles are many instructions.
 HWY_NOINLINE void multiply(const TileProduct& product) { tile_product_inline(product); }
 
-inline void score_pairs(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range) {
+inline void score_pairs(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range,
+                        float* maxima) {
   const size_t first = range.first_panel(), pairs = pair_count(a.head_dim);
   pair_product({.left = a.query_pairs + row * pairs,
                 .left_stride = pairs,
@@ -63,7 +66,8 @@ inline void score_pairs(const AttentionRows& a, const KeyTile& tile, size_t row,
                 .rows = rows,
                 .pairs = pairs,
                 .num_panels = range.end_panel() - first,
-                .factor = a.query_factor});
+                .factor = a.query_factor,
+                .maxima = maxima});
 }
 
 // The keys of whole pairs: those beside the range weigh 0.
@@ -84,7 +88,7 @@ inline PairProduct product_of_weights(const AttentionRows& a, const KeyTile& til
 HWY_INLINE void score(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange range,
                       float* maxima) {
   const size_t first = range.first_panel(), panel_stride = a.head_dim * kPanelWidth;
-  if (a.query_pairs != nullptr) return score_pairs(a, tile, row, rows, range);
+  if (a.query_pairs != nullptr) return score_pairs(a, tile, row, rows, range, maxima);
   const TileProduct product{.left = a.scaled_query + row * a.head_dim,
                             .left_stride = a.head_dim,
                             .panels = tile.keys + first * panel_stride,
@@ -163,11 +167,7 @@ HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, c
     }
   }
   lanes.fold([](FloatVec a, FloatVec b) HWY_ATTR { return hn::Max(a, b); }, largest);
-  for (size_t i = 0; i < kVirtualLanes; i += kLanes) {  // + 0 turns -0 into 0; a row that sees no key takes 0
-    const FloatVec top = hn::Load(tag, largest + i);
-    const FloatVec reference = hn::Add(hn::Ceil(top), hn::Zero(tag));
-    hn::Store(hn::IfThenZeroElse(hn::Eq(top, hn::Set(tag, -kInfinity)), reference), tag, references + i);
-  }
+  find_references(largest, references);
   evidence.see_scores(lanes, largest, scores, rows, count);
   for (size_t row = 0; row < rows; ++row) {
     const FloatVec reference = hn::Set(tag, references[row]);
@@ -194,6 +194,27 @@ HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, c
     std::fill_n(scores + row * kScoreStride, count, canonical(sums[row]));
   }
   evidence.see_powers(scores, rows, count, summaries);
+}
+
+// The same in bfloat16 where the machine has its instructions and nobody asks for the powers: rounded at once, with the
+// same bits. A NaN makes its row NaN by itself.
+inline void exponentials_in_pairs(const AttentionRows& a, size_t row, size_t rows, size_t begin, size_t end,
+                                  const float* maxima, RowSummary* summaries) {
+  RowLanes lanes;
+  alignas(64) float largest[kVirtualLanes], references[kVirtualLanes], sums[kVirtualLanes], rounded[kVirtualLanes];
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t r = 0; r < kRegisters; ++r) {
+      lanes.set(i, r, hn::LoadU(FloatTag(), maxima + i * kVirtualLanes + r * kLanes));
+    }
+  }
+  lanes.fold([](FloatVec x, FloatVec y) HWY_ATTR { return hn::Max(x, y); }, largest);
+  find_references(largest, references);
+  instruction::raise_and_round({a.scores + row * kScoreStride, kScoreStride, rows, begin, end, references,
+                                a.weight_pairs + row * kPairStride, kPairStride, sums, rounded});
+  for (size_t i = 0; i < rows; ++i) {
+    summaries[i] = sums[i] == 0 ? RowSummary{kNoReference, 0.0f} : RowSummary{references[i], sums[i], rounded[i]};
+    if (sums[i] != sums[i]) summaries[i] = {0.0f, canonical(sums[i]), canonical(sums[i])};
+  }
 }
 
 // output of one row where some value is not finite: only keys that the row sees are multiplied.
@@ -245,14 +266,17 @@ HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t
   }
   float* scores = a.scores + row * kScoreStride + begin;
   if (!plain) find_maxima(scores, rows, end - begin, found.maxima);
-  if constexpr (kWatch == Watch::nothing) {
+  const bool at_once = kWatch == Watch::nothing && a.weight_pairs != nullptr && has_pair_instruction();
+  if (at_once) {
+    exponentials_in_pairs(a, row, rows, begin, end, found.maxima, found.summaries);
+  } else if constexpr (kWatch == Watch::nothing) {
     exponentials_of_rows(scores, rows, end - begin, found.maxima, found.summaries, NoEvidence());
   } else {
     using Evidence = std::conditional_t<kWatch == Watch::evidence, KeptEvidence, CollectedEvidence>;
     const Evidence evidence(a.evidence, row, tile.first + begin, found.evidence);
     exponentials_of_rows(scores, rows, end - begin, found.maxima, found.summaries, evidence);
   }
-  if (a.weight_pairs != nullptr) {
+  if (a.weight_pairs != nullptr && !at_once) {
     float sums[kVirtualLanes];
     round_powers(a.scores + row * kScoreStride, kScoreStride, rows, begin, end, a.weight_pairs + row * kPairStride,
                  kPairStride, sums);
@@ -270,8 +294,7 @@ HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t
   // Where every row sees the same whole panels and nothing is edited, products are scores, and their largest are found
   // while they are computed.
   const bool plain =
-      a.query_pairs == nullptr && a.edit.apply == nullptr && range.begin % kPanelWidth == 0 &&
-      range.end % kPanelWidth == 0 &&
+      a.edit.apply == nullptr && range.begin % kPanelWidth == 0 && range.end % kPanelWidth == 0 &&
       std::all_of(a.seen + row, a.seen + end, [&](const KeyRange& seen) { return range_in_tile(seen, tile) == range; });
   alignas(64) float maxima[kMostRows * kVirtualLanes];
   if (plain) std::fill_n(maxima, (end - row) * kVirtualLanes, -kInfinity);
@@ -306,6 +329,8 @@ HWY_INLINE void prepare_query(const AttentionRows& a) {
   for (size_t row = 0; row < a.rows; ++row) {
     const size_t head = a.queries == a.rows ? 0 : row / a.queries;  // a division is slower than the row
     const float* query = a.query + (row - head * a.queries) * a.query_stride + head * a.head_dim;
+    // The next head of the query is what is attended to next; rows of one head stand far apart.
+    for (size_t i = 0; i < a.head_dim; i += kPanelWidth) __builtin_prefetch(query + a.head_dim + i, 0, 2);
     if (a.query_pairs != nullptr) {
       round_to_pairs(query, 0, 1, a.head_dim, a.query_pairs + row * pairs, pairs);
       continue;

@@ -3,6 +3,8 @@
 // functions need: nothing that other files share may be compiled for a machine that has more than theirs.
 #include "clearhead/kernels/bfloat16_instruction.h"
 
+#include "clearhead/kernels/exp2_coefficients.h"
+
 #if defined(__x86_64__)
 
 // The header's own registers of no value are reported by g++ 12 (GCC bug 105593).
@@ -42,6 +44,7 @@ CLEARHEAD_BFLOAT16_INLINE void tile(const PairProduct& p, size_t row, size_t pan
   float* output = p.output + row * p.output_stride + panel * kWidth;
   const size_t left_stride = p.left_stride, panel_stride = p.panel_stride, output_stride = p.output_stride;
   const size_t pairs = p.pairs;
+  float* maxima = p.maxima == nullptr ? nullptr : p.maxima + row * kWidth;
   const __m512 factor = _mm512_set1_ps(p.factor);
 
   __m512 sums[kRows][kPanels];
@@ -73,9 +76,17 @@ CLEARHEAD_BFLOAT16_INLINE void tile(const PairProduct& p, size_t row, size_t pan
   for (size_t i = 0; i < kRows; ++i) {
     CLEARHEAD_UNROLL
     for (size_t v = 0; v < kPanels; ++v) {
-      const __m512 result = _mm512_fmadd_ps(sums[i][v], factor, _mm512_setzero_ps());
-      _mm512_storeu_ps(output + i * output_stride + v * kWidth, result);
+      sums[i][v] = _mm512_fmadd_ps(sums[i][v], factor, _mm512_setzero_ps());
+      _mm512_storeu_ps(output + i * output_stride + v * kWidth, sums[i][v]);
     }
+  }
+  if (maxima == nullptr) return;
+  CLEARHEAD_UNROLL
+  for (size_t i = 0; i < kRows; ++i) {
+    __m512 largest = _mm512_loadu_ps(maxima + i * kWidth);
+    CLEARHEAD_UNROLL
+    for (size_t v = 0; v < kPanels; ++v) largest = _mm512_max_ps(largest, sums[i][v]);
+    _mm512_storeu_ps(maxima + i * kWidth, largest);
   }
 }
 
@@ -139,6 +150,47 @@ CLEARHEAD_BFLOAT16_INLINE void transpose(__m512i (&rows)[kWidth]) {
   for (size_t i = 0; i < kWidth; ++i) rows[i] = mixed[i];
 }
 
+constexpr int kPairOfOnes = 0x3f803f80;
+
+// Lane i of each of 16 rows with lane i + w, for w = 8, 4, 2, 1; two rows share a register after each step. Lane i of
+// the result is row i.
+CLEARHEAD_BFLOAT16_INLINE __m512 fold(const __m512 (&rows)[kWidth]) {
+  __m512 eighths[8], quarters[4], halves[2];
+  for (size_t i = 0; i < 8; ++i) {
+    const __m512 a = rows[2 * i], b = rows[2 * i + 1];
+    eighths[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+  }
+  for (size_t i = 0; i < 4; ++i) {
+    const __m512 a = eighths[2 * i], b = eighths[2 * i + 1];
+    quarters[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    const __m512d a = _mm512_castps_pd(quarters[2 * i]), b = _mm512_castps_pd(quarters[2 * i + 1]);
+    halves[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+  }
+  const __m512 folded = _mm512_add_ps(_mm512_shuffle_ps(halves[0], halves[1], 0x88),
+                                      _mm512_shuffle_ps(halves[0], halves[1], 0xdd));  // row 4 k + i in lane 4 i + k
+  return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), folded);
+}
+
+// As kernels/elementary-inl.h has it, step by step.
+CLEARHEAD_BFLOAT16_INLINE __m512 exp2_below_127(__m512 t) {
+  const __m512 shifter = _mm512_set1_ps(0x1.8p23f + 127.0f);
+  const __m512 shifted = _mm512_add_ps(t, shifter);
+  const __m512 fraction = _mm512_sub_ps(t, _mm512_sub_ps(shifted, shifter));
+  const __m512 power = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(shifted), 23));
+  __m512 sum = _mm512_set1_ps(kExp2Coefficients[5]);
+  CLEARHEAD_UNROLL
+  for (size_t i = 5; i-- > 0;) sum = _mm512_fmadd_ps(sum, fraction, _mm512_set1_ps(kExp2Coefficients[i]));
+  return _mm512_maskz_mul_ps(_mm512_cmp_ps_mask(t, _mm512_set1_ps(-126.0f), _CMP_NLT_UQ), sum, power);
+}
+
+// The first pairs from key begin on, which stand in the upper half of the lanes: pairs of 32 keys share a register.
+CLEARHEAD_BFLOAT16_INLINE void store_upper_pairs(Pair* pairs, size_t begin, size_t count, __m512bh found) {
+  const auto wanted = static_cast<__mmask16>(lanes(std::min(count, kWidth / 2)) << kWidth / 2);
+  _mm512_mask_storeu_epi32(pairs + begin / 2 - kWidth / 2, wanted, (__m512i)found);
+}
+
 }  // namespace
 
 bool available() { return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl"); }
@@ -162,17 +214,16 @@ CLEARHEAD_BFLOAT16 void round_to_pairs(const float* numbers, size_t stride, size
 
 CLEARHEAD_BFLOAT16 void round_powers(const float* powers, size_t stride, size_t rows, size_t begin, size_t end,
                                      Pair* pairs, size_t pair_stride, float* sums) {
-  const __m512bh ones = (__m512bh)_mm512_set1_epi32(0x3f803f80);
-  __m512i lanes_of_rows[kWidth];
-  for (size_t row = 0; row < kWidth; ++row) lanes_of_rows[row] = _mm512_setzero_si512();
+  const __m512bh ones = (__m512bh)_mm512_set1_epi32(kPairOfOnes);
+  __m512 lanes_of_rows[kWidth];
+  for (__m512& row : lanes_of_rows) row = _mm512_setzero_ps();
   for (size_t row = 0; row < rows; ++row, powers += stride, pairs += pair_stride) {
     __m512 sum = _mm512_setzero_ps();
     size_t i = begin;
-    if (i % (2 * kWidth) != 0) {  // the first 8 pairs of the lanes stand before the begin
-      const __m512 high = _mm512_maskz_loadu_ps(lanes(end - i), powers + i);
-      const __m512bh found = _mm512_cvtne2ps_pbh(high, _mm512_setzero_ps());
-      const auto wanted = static_cast<__mmask16>(lanes(pair_count(end - i)) << kWidth / 2);
-      _mm512_mask_storeu_epi32(pairs + i / 2 - kWidth / 2, wanted, (__m512i)found);
+    if (i % (2 * kWidth) != 0) {
+      const __m512bh found =
+          _mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(lanes(end - i), powers + i), _mm512_setzero_ps());
+      store_upper_pairs(pairs, i, pair_count(end - i), found);
       sum = _mm512_dpbf16_ps(sum, found, ones);
       i += kWidth;
     }
@@ -181,16 +232,49 @@ CLEARHEAD_BFLOAT16 void round_powers(const float* powers, size_t stride, size_t 
       _mm512_mask_storeu_epi32(pairs + i / 2, lanes(pair_count(end - i)), found);
       sum = _mm512_dpbf16_ps(sum, (__m512bh)found, ones);
     }
-    lanes_of_rows[row] = _mm512_castps_si512(sum);
+    lanes_of_rows[row] = sum;
   }
-  transpose(lanes_of_rows);
-  for (size_t width = kWidth / 2; width > 0; width /= 2) {
-    for (size_t i = 0; i < width; ++i) {
-      lanes_of_rows[i] = _mm512_castps_si512(
-          _mm512_add_ps(_mm512_castsi512_ps(lanes_of_rows[i]), _mm512_castsi512_ps(lanes_of_rows[i + width])));
+  _mm512_mask_storeu_ps(sums, lanes(rows), fold(lanes_of_rows));
+}
+
+CLEARHEAD_BFLOAT16 void raise_and_round(const PowersOfRows& p) {
+  const __m512bh ones = (__m512bh)_mm512_set1_epi32(kPairOfOnes);
+  __m512 lanes_of_sums[kWidth], lanes_of_rounded[kWidth];
+  for (size_t row = 0; row < kWidth; ++row) lanes_of_sums[row] = lanes_of_rounded[row] = _mm512_setzero_ps();
+  for (size_t row = 0; row < p.rows; ++row) {
+    const float* scores = p.scores + row * p.stride;
+    Pair* pairs = p.pairs + row * p.pair_stride;
+    const __m512 reference = _mm512_set1_ps(p.references[row]);
+    __m512 sum = _mm512_setzero_ps(), rounded_sum = sum;
+    size_t i = p.begin;
+    if (i % (2 * kWidth) != 0) {
+      const __m512 power = exp2_below_127(_mm512_sub_ps(_mm512_loadu_ps(scores + i), reference));
+      const __m512bh found = _mm512_cvtne2ps_pbh(power, _mm512_setzero_ps());
+      store_upper_pairs(pairs, i, kWidth / 2, found);
+      sum = _mm512_add_ps(sum, power);
+      rounded_sum = _mm512_dpbf16_ps(rounded_sum, found, ones);
+      i += kWidth;
     }
+    for (; i + 2 * kWidth <= p.end; i += 2 * kWidth) {
+      const __m512 low = exp2_below_127(_mm512_sub_ps(_mm512_loadu_ps(scores + i), reference));
+      const __m512 high = exp2_below_127(_mm512_sub_ps(_mm512_loadu_ps(scores + i + kWidth), reference));
+      const __m512bh found = _mm512_cvtne2ps_pbh(high, low);
+      _mm512_storeu_si512(pairs + i / 2, (__m512i)found);
+      sum = _mm512_add_ps(_mm512_add_ps(sum, low), high);
+      rounded_sum = _mm512_dpbf16_ps(rounded_sum, found, ones);
+    }
+    if (i < p.end) {
+      const __m512 power = exp2_below_127(_mm512_sub_ps(_mm512_loadu_ps(scores + i), reference));
+      const __m512bh found = _mm512_cvtne2ps_pbh(_mm512_setzero_ps(), power);
+      _mm512_mask_storeu_epi32(pairs + i / 2, lanes(kWidth / 2), (__m512i)found);
+      sum = _mm512_add_ps(sum, power);
+      rounded_sum = _mm512_dpbf16_ps(rounded_sum, found, ones);
+    }
+    lanes_of_sums[row] = sum;
+    lanes_of_rounded[row] = rounded_sum;
   }
-  _mm512_mask_storeu_ps(sums, lanes(rows), _mm512_castsi512_ps(lanes_of_rows[0]));
+  _mm512_mask_storeu_ps(p.sums, lanes(p.rows), fold(lanes_of_sums));
+  _mm512_mask_storeu_ps(p.rounded_sums, lanes(p.rows), fold(lanes_of_rounded));
 }
 
 CLEARHEAD_BFLOAT16 void pack_column_panel(const float* matrix, size_t stride, size_t depth, size_t columns,
@@ -205,6 +289,16 @@ CLEARHEAD_BFLOAT16 void pack_column_panel(const float* matrix, size_t stride, si
     const __m512i halves = (__m512i)_mm512_cvtne2ps_pbh(high, low);
     _mm512_storeu_si512(panel, _mm512_permutexvar_epi16(in_turns, halves));
   }
+}
+
+CLEARHEAD_BFLOAT16 bool all_finite(const Pair* pairs, size_t count) {
+  const __m512i exponents = _mm512_set1_epi32(0x7f807f80);
+  __mmask32 found = 0;
+  for (size_t i = 0; i < count; i += kWidth) {
+    const __m512i some = _mm512_maskz_loadu_epi32(lanes(count - i), pairs + i);
+    found |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(some, exponents), exponents);
+  }
+  return found == 0;
 }
 
 CLEARHEAD_BFLOAT16 void pack_row_panel(const float* matrix, size_t stride, size_t depth, size_t columns, Pair* panel) {
@@ -229,6 +323,8 @@ bool available() { return false; }
 void pair_product(const PairProduct&) {}
 void round_to_pairs(const float*, size_t, size_t, size_t, Pair*, size_t) {}
 void round_powers(const float*, size_t, size_t, size_t, size_t, Pair*, size_t, float*) {}
+void raise_and_round(const PowersOfRows&) {}
+bool all_finite(const Pair*, size_t) { return true; }
 void pack_column_panel(const float*, size_t, size_t, size_t, Pair*) {}
 void pack_row_panel(const float*, size_t, size_t, size_t, Pair*) {}
 

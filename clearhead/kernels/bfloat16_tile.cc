@@ -81,7 +81,11 @@ HWY_INLINE void rows_of_panel(const PairProduct& p, size_t row, size_t panel) {
       }
     }
     for (size_t i = 0; i < kRows; ++i) {
-      hn::StoreU(hn::MulAdd(sums[i], hn::Set(tag, p.factor), hn::Zero(tag)), tag, output + i * p.output_stride);
+      const FloatVec result = hn::MulAdd(sums[i], hn::Set(tag, p.factor), hn::Zero(tag));
+      hn::StoreU(result, tag, output + i * p.output_stride);
+      if (p.maxima == nullptr) continue;
+      float* maxima = p.maxima + (row + i) * kPanelWidth + r * kLanes;
+      hn::StoreU(hn::Max(hn::LoadU(tag, maxima), result), tag, maxima);
     }
   }
 }
@@ -220,6 +224,7 @@ void pack_rows_to_pairs(const float* matrix, size_t stride, size_t depth, size_t
 }
 
 bool all_finite(std::span<const Pair> pairs) {
+  if (has_pair_instruction()) return instruction::all_finite(pairs.data(), pairs.size());
   Pair found = 0;  // an exponent of ones gives a carry
   for (Pair pair : pairs) found |= ((pair & 0x7f807f80u) + 0x00800080u) & 0x80008000u;
   return found == 0;

@@ -28,6 +28,7 @@ struct PairProduct {
   size_t num_panels;
   float factor = 1.0f;
   bool accumulate = false;  // go on from what stands in output instead of +0
+  float* maxima = nullptr;  // [rows, 16]: the largest output of each row and virtual lane goes on; nullptr: none wanted
 };
 
 // output = factor (left times panels, or output + left times panels) + 0:

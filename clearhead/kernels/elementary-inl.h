@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "clearhead/kernels/exp2_coefficients.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace clearhead::kernels {
 namespace HWY_NAMESPACE {
@@ -32,15 +34,13 @@ HWY_INLINE V polynomial(D d, V x, const float (&c)[kCount]) {
 // t = n + f with integer n and |f| <= 1/2; 2^f by a polynomial, 2^n by its bits.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp2_below_127(D d, V t) {
-  static constexpr float kCoefficients[] = {1.0f,           6.93146967e-1f, 2.40221197e-1f,
-                                            5.55071327e-2f, 9.67554133e-3f, 1.3276472e-3f};
   const hn::RebindToUnsigned<D> bits;
   const V shifter =
       hn::Set(d, 0x1.8p23f + 127.0f);  // sums near 1.5 * 2^23 have steps of 1: rounds, and the last bits are n + 127
   const V shifted = hn::Add(t, shifter);
   const V fraction = hn::Sub(t, hn::Sub(shifted, shifter));
   const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, shifted)));
-  const V result = hn::Mul(polynomial(d, fraction, kCoefficients), power);
+  const V result = hn::Mul(polynomial(d, fraction, kExp2Coefficients), power);
   const auto tiny = hn::Lt(t, hn::Set(d, -126.0f));
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
   return hn::IfThenElseZero(hn::Not(tiny), result);  // which the multiplication itself does there

@@ -80,6 +80,16 @@ HWY_INLINE RowSummary exponentials_of_tile(float* scores, size_t count) {
   return {0.0f, canonical(sum)};
 }
 
+// References of 16 rows by their largest scores: + 0 turns -0 into 0; a row that sees no key takes 0.
+HWY_INLINE void find_references(const float* largest, float* references) {
+  const FloatTag tag;
+  for (size_t i = 0; i < kVirtualLanes; i += kLanes) {
+    const FloatVec top = hn::Load(tag, largest + i);
+    const FloatVec reference = hn::Add(hn::Ceil(top), hn::Zero(tag));
+    hn::Store(hn::IfThenZeroElse(hn::Eq(top, hn::Set(tag, -kInfinity)), reference), tag, references + i);
+  }
+}
+
 // Gives score -inf to keys that may not be seen.
 HWY_INLINE void hide_keys(float* scores, const uint8_t* visible, size_t count) {
   for (size_t j = 0; j < count; ++j) scores[j] = visible[j] != 0 ? scores[j] : -kInfinity;

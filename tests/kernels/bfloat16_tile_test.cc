@@ -8,6 +8,8 @@
 #include <random>
 #include <string>
 
+#include "clearhead/kernels/bfloat16_instruction.h"
+#include "clearhead/kernels/softmax.h"
 #include "tests/kernels/values.h"
 #include "tests/support/targets.h"
 
@@ -108,7 +110,16 @@ TEST(PairProduct, HasTheBitsOfItsDefinitionForAnySizesOnEveryTarget) {
         Problem p(rows, 22 + columns % 2, columns);
         PairProduct product = p.product();
         product.factor = 0.37f;
+        std::vector<float> maxima(rows * kPanelWidth, -0.5f);
+        product.maxima = maxima.data();
         pair_product(product);
+        for (size_t i = 0; i < rows * kPanelWidth; ++i) {
+          float largest = -0.5f;
+          for (size_t j = i % kPanelWidth; j < p.width(); j += kPanelWidth) {
+            largest = std::max(largest, p.output[i / kPanelWidth * p.width() + j]);
+          }
+          EXPECT_EQ(maxima[i], largest);
+        }
         for (size_t i = 0; i < rows; ++i) {
           for (size_t j = 0; j < columns; ++j) {
             const float want = std::fma(p.definition(i, j), 0.37f, 0.0f);
@@ -245,6 +256,38 @@ TEST(RoundToPairs, RoundsEveryUpperHalfToNearestEvenOnEveryTarget) {
       ASSERT_EQ(pairs[i], pair_of(numbers, 2 * i, true)) << numbers[2 * i] << " " << numbers[2 * i + 1];
     }
   });
+}
+
+// Where the machine has the instruction; elsewhere powers are raised and rounded one after the other.
+TEST(RaiseAndRound, HasTheBitsOfRaisingAndRounding) {
+  if (!has_pair_instruction()) return;
+  for (size_t begin : {0, 16, 48}) {
+    for (size_t end : {size_t{64}, size_t{80}, size_t{256}}) {
+      for (size_t rows : {1, 7, 16}) {
+        std::vector<float> scores = normal_values(16 * 272, 6);
+        for (float& score : scores) score *= 40;
+        for (size_t i = 0; i < scores.size(); i += 5) scores[i] = -kInf;
+        std::fill_n(scores.begin() + 272, 272, -kInf);  // a row that sees nothing
+        if (rows > 7) scores[7 * 272 + begin + 3] = kNaN;
+        std::vector<Pair> pairs(16 * 144, 7), want(16 * 144, 7);
+        float references[16] = {}, sums[16], rounded_sums[16], want_sums[16];
+        std::vector<float> powers = scores;
+        std::vector<RowSummary> summaries;
+        for (size_t row = 0; row < rows; ++row) {
+          summaries.push_back(softmax_tile({&powers[row * 272 + begin], end - begin}, {}));
+          if (summaries[row].sum != 0) references[row] = summaries[row].reference;
+        }
+        round_powers(powers.data(), 272, rows, begin, end, want.data(), 144, want_sums);
+        instruction::raise_and_round(
+            {scores.data(), 272, rows, begin, end, references, pairs.data(), 144, sums, rounded_sums});
+        for (size_t row = 0; row < rows; ++row) {
+          expect_same(sums[row], summaries[row].sum, "sum");
+          expect_same(rounded_sums[row], want_sums[row], "rounded sum");
+          for (size_t k = row * 144; k < (row + 1) * 144 && row != 7; ++k) ASSERT_EQ(pairs[k], want[k]) << row;
+        }
+      }
+    }
+  }
 }
 
 TEST(RoundPowers, AddsUpTheRoundedNumbersOverVirtualLanesOnEveryTarget) {
