@@ -216,6 +216,56 @@ TEST(AttentionOperator, ComputesTheSoftmaxInDoubleIfAsked) {
   }
 }
 
+TEST(AttentionOperator, ComputesProductsInBFloat16IfAsked) {
+  const Tensors plain = small();
+  Tensors rounded;
+  for (const auto& [name, values] : plain) rounded[name] = tensor::to_dtype(values, DType::bf16);
+  const std::vector<std::string> names = {"Y", "row_sum", "qk_matmul_output"};
+  const std::string asked = R"({"precision": "bfloat16", "qk_matmul_output_mode": 3})";
+  const Tensors found = OpRun()("attention", plain, asked, names);
+  const Tensors exact = OpRun()("attention", plain, R"({"precision": "float", "qk_matmul_output_mode": 3})", names);
+  const Tensors of_rounded = OpRun()("attention", rounded, asked, names);
+  for (size_t i = 0; i < found.at("Y").elements(); ++i) {
+    EXPECT_NEAR(floats(found.at("Y"))[i], floats(exact.at("Y"))[i], 1e-2);
+  }
+  EXPECT_FALSE(tensor::same_bits(found.at("Y"), exact.at("Y")));
+  EXPECT_TRUE(tensor::same_bits(found.at("row_sum"), of_rounded.at("row_sum")));
+  const std::vector<float> weights = floats(found.at("qk_matmul_output"));
+  EXPECT_NEAR(weights[0] + weights[1] + weights[2] + weights[3] + weights[4], 1.0f, 1e-6f);
+  EXPECT_EQ(OpRun().error("attention", plain, R"({"precision": "half"})"),
+            "usage: [op attention] expected attribute precision of float or bfloat16; found \"half\"");
+  EXPECT_EQ(OpRun().error("attention", plain, R"({"precision": "bfloat16", "softmax_precision": 11})"),
+            "usage: [op attention] expected attribute precision of float beside F64 or softmax_precision 11 (double); "
+            "found bfloat16");
+}
+
+TEST(AttentionOperator, GivesNarrowInputsTheBitsOfTheirFloats) {
+  for (DType dtype : {DType::f16, DType::bf16}) {
+    Tensors narrow, wide, mixed;
+    for (const auto& [name, values] : small()) {
+      narrow[name] = tensor::to_dtype(values, dtype);
+      wide[name] = tensor::to_dtype(narrow[name], DType::f32);
+    }
+    for (const auto& [name, seed] : {std::pair("past_key", 8), {"past_value", 6}}) {
+      narrow[name] = tensor::to_dtype(hashed_tensor(9, {2, 2, 4, static_cast<size_t>(seed)}), dtype);
+      wide[name] = tensor::to_dtype(narrow[name], DType::f32);
+    }
+    for (const auto& [name, values] : narrow) {
+      mixed[name] = name == "past_key" || name == "V" ? tensor::clone(wide[name]) : tensor::clone(values);
+    }
+    const std::vector<std::string> names = {"row_reference", "row_sum", "present_key", "present_value"};
+    const Tensors want = OpRun()("attention", wide, "{}", names), found = OpRun()("attention", narrow, "{}", names);
+    const Tensors found_mixed = OpRun()("attention", mixed, "{}", names);
+    for (const std::string& name : names) {
+      EXPECT_EQ(floats(found.at(name)), floats(want.at(name))) << name;
+      EXPECT_EQ(floats(found_mixed.at(name)), floats(want.at(name))) << name;
+    }
+    const auto y = [](const Tensors& inputs) { return tensor::clone(OpRun()("attention", inputs).at("Y")); };
+    EXPECT_TRUE(tensor::same_bits(y(narrow), tensor::to_dtype(y(wide), dtype)));
+    EXPECT_TRUE(tensor::same_bits(y(mixed), tensor::to_dtype(y(wide), dtype)));
+  }
+}
+
 TEST(AttentionOperator, RefusesWhatTheOpsetDoesNotHave) {
   const std::string prefix = "usage: [op attention] expected ";
   for (const char* name : {"left_window_size", "right_window_size"}) {
@@ -276,7 +326,7 @@ TEST(AttentionOperator, ChecksEveryAttribute) {
             prefix + "softmax_precision of 1 (float), 10 (float16), 11 (double), 16 (bfloat16); found 7");
   EXPECT_EQ(error(R"({"is_casual": 1})"),
             "usage: [op attention] expected an attribute of is_causal, kv_num_heads, left_window_size, map_keys, "
-            "map_queries, opset, "
+            "map_queries, opset, precision, "
             "q_num_heads, qk_matmul_output_mode, right_window_size, scale, softcap, softmax_precision, top_k; found "
             "\"is_casual\"");
   EXPECT_EQ(error(R"({"q_num_heads": 4, "kv_num_heads": 2})"),

@@ -9,6 +9,7 @@
 #include "clearhead/apps/cli/op/kept.h"
 #include "clearhead/apps/cli/op/operators.h"
 #include "clearhead/attention/exact.h"
+#include "clearhead/attention/fused.h"
 #include "clearhead/attention/reference.h"
 #include "clearhead/base/error.h"
 
@@ -63,11 +64,9 @@ Result run_in_double(const AttentionProblem& problem, std::optional<Stage> stage
 
 Result run_in_float(const AttentionProblem& problem, std::optional<Stage> stage) {
   Kept kept(stage);
-  auto output =
-      attention::exact_attention(problem.config,
-                                 {problem.batch, problem.query_len, problem.key_len, problem.query.as<float>(),
-                                  problem.key.as<float>(), problem.value.as<float>(), problem.mask, problem.sequences},
-                                 &kept);
+  const attention::AttentionInput input = float_input(problem);
+  auto output = stage ? attention::exact_attention(problem.config, input, &kept)
+                      : attention::fused_attention(problem.config, input);
   return {std::move(output.head_output), std::move(output.row_reference), std::move(output.row_sum),
           std::move(kept).take()};
 }

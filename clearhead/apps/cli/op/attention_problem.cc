@@ -48,9 +48,15 @@ HeadTensor read_heads(Inputs& inputs, const std::string& name, const std::option
   return {view, shape[0], shape[1], shape[2], shape[3]};
 }
 
-// In the order of the computation, as F32 or F64: [batch, len, heads, dim].
+// As a run in that precision reads it: in float, narrow types stay as they are.
+tensor::Tensor as_read(const tensor::TensorView& view, DType real) {
+  const bool narrow = view.dtype() == DType::f16 || view.dtype() == DType::bf16;
+  return real == DType::f32 && narrow ? tensor::clone(view) : to_real(view, real);
+}
+
+// In the order of the computation: [batch, len, heads, dim].
 tensor::Tensor by_position(const HeadTensor& heads, DType real) {
-  tensor::Tensor values = to_real(heads.view, real);
+  tensor::Tensor values = as_read(heads.view, real);
   if (heads.view.shape().rank() == 3)
     return std::move(values).reshaped({heads.batch, heads.len, heads.heads, heads.dim});
   return swap_middle_axes(values);
@@ -111,12 +117,21 @@ attention::AttentionConfig configure(const AttentionSettings& settings, const He
   config.left_window = settings.left_window;
   config.right_window = settings.right_window;
   config.soft_cap = settings.soft_cap;
+  config.precision = settings.precision;
   config.check();
   return config;
 }
 
+// The past before what is new; as floats if one type does not hold both.
+tensor::Tensor join_past(const tensor::TensorView& past, tensor::Tensor values, DType real) {
+  const bool same = past.dtype() == values.dtype();
+  const tensor::Tensor before = swap_middle_axes(same ? tensor::clone(past) : to_real(past, real));
+  return join_positions(before, same ? std::move(values) : to_real(values, real));
+}
+
 // Keys and values of the past stand before the new ones; queries stand behind them.
-void prepend_past(Inputs& inputs, const HeadTensor& key, const HeadTensor& value, AttentionProblem& problem) {
+void prepend_past(Inputs& inputs, const HeadTensor& key, const HeadTensor& value, DType real,
+                  AttentionProblem& problem) {
   const auto past_key = inputs.find_floating("past_key"), past_value = inputs.find_floating("past_value");
   if (past_key.has_value() != past_value.has_value()) {
     base::refuse(kWhere, "past_key and past_value together",
@@ -129,9 +144,8 @@ void prepend_past(Inputs& inputs, const HeadTensor& key, const HeadTensor& value
   inputs.check_shape("past_key", *past_key, {key.batch, key.heads, len, key.dim}, "[batch, kv heads, past, dim]");
   inputs.check_shape("past_value", *past_value, {value.batch, value.heads, len, value.dim},
                      "[batch, kv heads, past, value dim]");
-  const DType real = problem.key.dtype();
-  problem.key = join_positions(swap_middle_axes(to_real(*past_key, real)), problem.key);
-  problem.value = join_positions(swap_middle_axes(to_real(*past_value, real)), problem.value);
+  problem.key = join_past(*past_key, std::move(problem.key), real);
+  problem.value = join_past(*past_value, std::move(problem.value), real);
   problem.key_len += len;
   problem.config.key_offset = static_cast<int64_t>(len);
 }
@@ -158,11 +172,19 @@ void read_lengths(Inputs& inputs, int64_t opset, AttentionProblem& problem) {
 
 }  // namespace
 
+attention::AttentionInput float_input(const AttentionProblem& problem) {
+  return {problem.batch,      problem.query_len,    problem.key_len, problem.query.view(),
+          problem.key.view(), problem.value.view(), problem.mask,    problem.sequences};
+}
+
 AttentionProblem read_attention_problem(Inputs& inputs, const AttentionSettings& settings) {
   const HeadTensor query = read_heads(inputs, "Q", settings.num_heads, settings);
   const HeadTensor key = read_heads(inputs, "K", settings.num_kv_heads, settings);
   const HeadTensor value = read_heads(inputs, "V", settings.num_kv_heads, settings);
   const DType first = query.view.dtype(), real = settings.in_double ? DType::f64 : real_of(first);
+  if (real == DType::f64 && settings.precision != attention::Precision::single) {
+    base::refuse(kWhere, "attribute precision of float beside F64 or softmax_precision 11 (double)", "bfloat16");
+  }
   AttentionProblem problem;
   problem.config = configure(settings, query, key, value, inputs);
   problem.batch = query.batch;
@@ -173,7 +195,7 @@ AttentionProblem read_attention_problem(Inputs& inputs, const AttentionSettings&
   problem.value = by_position(value, real);
   problem.first = first;
   problem.flat = query.view.shape().rank() == 3;
-  prepend_past(inputs, key, value, problem);
+  prepend_past(inputs, key, value, real, problem);
   read_lengths(inputs, settings.opset, problem);
   if (const auto mask = inputs.find("attn_mask")) {
     const std::array<size_t, 4> full = {problem.batch, query.heads, problem.query_len, problem.key_len};

@@ -8,6 +8,7 @@
 #include "clearhead/apps/cli/op/attributes.h"
 #include "clearhead/apps/cli/op/tensors.h"
 #include "clearhead/attention/config.h"
+#include "clearhead/attention/exact.h"
 #include "clearhead/attention/mask.h"
 #include "clearhead/attention/sequence.h"
 #include "clearhead/tensor/tensor.h"
@@ -24,6 +25,7 @@ struct AttentionSettings {
   std::optional<size_t> num_heads, num_kv_heads, left_window, right_window;
   std::optional<ScoreOutput> score_output;  // absent: not asked for by attribute
   bool in_double = false;                   // softmax_precision asks for it
+  attention::Precision precision = attention::Precision::single;
   int64_t opset = 25;
   StatisticSettings statistics;
 };
@@ -35,7 +37,7 @@ AttentionSettings read_attention_settings(Attributes& attributes);
 struct AttentionProblem {
   attention::AttentionConfig config;
   size_t batch, query_len, key_len;  // key_len with the past
-  tensor::Tensor query, key, value;  // [batch, len, heads, dim] as F32 or F64
+  tensor::Tensor query, key, value;  // [batch, len, heads, dim] as F32, F16 or BF16, or all as F64
   tensor::Tensor mask_values;        // what mask refers to
   attention::Mask mask;
   std::vector<attention::Sequence> sequences;   // of nonpad_kv_seqlen, else none
@@ -44,6 +46,9 @@ struct AttentionProblem {
   bool flat;                                    // Q is [batch, len, heads * dim]
   bool cached;                                  // there is a past
 };
+
+// The problem as a run in float reads it.
+attention::AttentionInput float_input(const AttentionProblem& problem);
 
 // Throws: Error (usage) for an input that is unknown, missing, of another type or shape, or later than the opset.
 AttentionProblem read_attention_problem(Inputs& inputs, const AttentionSettings& settings);

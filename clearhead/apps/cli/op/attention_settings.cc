@@ -51,6 +51,14 @@ bool read_precision(Attributes& attributes) {
   return type == kDouble;
 }
 
+// What the products are computed in; an attribute of our own.
+attention::Precision read_product_precision(Attributes& attributes) {
+  const std::string name = attributes.text("precision").value_or("float");
+  if (name == "float") return attention::Precision::single;
+  if (name == "bfloat16") return attention::Precision::bfloat16;
+  base::refuse(kWhere, "attribute precision of float or bfloat16", base::quoted(name));
+}
+
 std::optional<float> read_soft_cap(Attributes& attributes) {
   const double cap = attributes.number("softcap").value_or(0);
   if (cap < 0) base::refuse(kWhere, "attribute softcap to be 0 (none) or more", fmt::format("{}", cap));
@@ -73,6 +81,7 @@ AttentionSettings read_attention_settings(Attributes& attributes) {
   settings.num_kv_heads = attributes.count("kv_num_heads");
   settings.score_output = read_score_output(attributes);
   settings.in_double = read_precision(attributes);
+  settings.precision = read_product_precision(attributes);
   settings.left_window = read_window(attributes, "left_window_size", settings.opset);
   settings.right_window = read_window(attributes, "right_window_size", settings.opset);
   settings.statistics = read_statistic_settings(attributes);

@@ -88,9 +88,7 @@ void add_statistics(const AttentionProblem& problem, const StatisticSettings& se
     base::refuse(kWhere, fmt::format("a run in float for output {}", *wanted), "one in double");
   }
   attention::RowStatistics found = wanted_statistics(problem, settings, outputs);
-  const attention::AttentionInput input{
-      problem.batch,           problem.query_len,         problem.key_len, problem.query.as<float>(),
-      problem.key.as<float>(), problem.value.as<float>(), problem.mask,    problem.sequences};
+  const attention::AttentionInput input = float_input(problem);
   const attention::AttentionOutput output = attention::fused_attention(problem.config, input, &found);
   const size_t batch = problem.batch, heads = problem.config.num_heads, len = problem.query_len;
   const tensor::Shape rows{batch, heads, len}, top{batch, heads, len, found.top};

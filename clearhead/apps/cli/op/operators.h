@@ -12,6 +12,7 @@ namespace clearhead::apps {
 // The ONNX operator Attention of opset 23 to 25: inputs Q, K, V, attn_mask (true = may attend), past_key, past_value,
 // nonpad_kv_seqlen; outputs Y, row_reference, row_sum, present_key, present_value, qk_matmul_output, and on request
 // what attention_statistics.h lists, with the input key_groups and the attributes top_k, map_queries, map_keys. The
+// attribute precision ("float" or "bfloat16", ours) says what the products are computed in (attention/config.h). The
 // softmax is computed in float whatever softmax_precision says, or in double if it says so. Differences on purpose: a
 // mask value of -1e30 or below forbids its key, and what stands at a key that may not be seen touches nothing, NaN
 // included. Source: the ONNX operator schemas.

@@ -81,7 +81,7 @@ tensor::Tensor from_doubles(std::span<const double> values, tensor::Shape shape)
 // Both of one type, with equal other axes.
 tensor::Tensor join_positions(const tensor::Tensor& a, const tensor::Tensor& b);
 
-// Axes 1 and 2 exchanged: [a, b, c, d] becomes [a, c, b, d]. F32 or F64.
+// Axes 1 and 2 exchanged: [a, b, c, d] becomes [a, c, b, d].
 tensor::Tensor swap_middle_axes(const tensor::Tensor& values);
 
 }  // namespace clearhead::apps
