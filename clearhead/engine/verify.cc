@@ -90,10 +90,8 @@ void check_fits(const model::Transformer& model, const Trace& trace) {
   expect_count("layers", config.num_layers, info.num_layers);
   expect_count("heads", config.attention.num_heads, info.num_heads);
   expect_count("kv heads", config.attention.num_kv_heads, info.num_kv_heads);
-  const bool placed = config.positions != model::Positions::none;
-  const size_t most = placed ? model.parameters().position_embedding.rows() : config.context_len;
-  if ((placed || most != 0) && info.tokens.size() > most) {
-    base::fail("verify", fmt::format("a trace of this model, with at most {} tokens", most),
+  if (config.context_len != 0 && info.tokens.size() > config.context_len) {
+    base::fail("verify", fmt::format("a trace of this model, with at most {} tokens", config.context_len),
                fmt::format("{}", info.tokens.size()));
   }
   for (size_t i = 0; i < info.tokens.size(); ++i) check_token(model, info.tokens[i], i);

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "clearhead/model/embedding.h"
+
 namespace clearhead::engine {
 namespace {
 
@@ -101,7 +103,12 @@ class Layer {
       return look_up(parameters_.token_embedding, [&](size_t i) { return tokens[i].id; });
     }
     if (stage == Stage::position_embedding && config_.positions == model::Positions::none) return std::nullopt;
-    if (stage == Stage::position_embedding) return look_up(parameters_.position_embedding, [](size_t i) { return i; });
+    if (stage == Stage::position_embedding) {
+      std::vector<int64_t> ids;
+      for (const auto& token : tokens) ids.push_back(token.id);
+      const std::vector<size_t> rows = model::position_rows(config_, ids);
+      return look_up(parameters_.position_embedding, [&](size_t i) { return rows[i]; });
+    }
     if (stage == Stage::token_type_embedding) {
       if (!typed) return std::nullopt;
       return look_up(parameters_.token_type_embedding, [&](size_t i) { return tokens[i].type_id; });

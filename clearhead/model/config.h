@@ -40,11 +40,14 @@ struct ModelConfig {
   std::string family;
   size_t vocab_size = 0;       // rows of the token embedding
   size_t type_vocab_size = 0;  // rows of the token type embedding; 0: there is none
-  size_t context_len = 0;      // positions; 0: no limit
+  size_t context_len = 0;      // tokens that have a position; 0: no limit
   size_t num_layers = 0;
   size_t d_model = 0;
   size_t d_ff = 0;  // 0: blocks have no feed-forward half
   Positions positions = Positions::learned;
+  // The token that fills texts up, where positions begin behind its id: each other token has row padding_id + 1 + (how
+  // many others came before), this one has row padding_id.
+  std::optional<size_t> padding_id;
   bool embedding_norm = false;  // a layer norm behind the sum of the embeddings
   NormPlacement norm_placement = NormPlacement::post;
   NormKind norm_kind = NormKind::layer;
@@ -69,6 +72,9 @@ struct ModelConfig {
   bool has_final_norm() const {
     return norm_placement == NormPlacement::pre || norm_placement == NormPlacement::around;
   }
+
+  // Rows of the table of learned positions.
+  size_t position_rows() const { return context_len + (padding_id ? *padding_id + 1 : 0); }
 
   // Throws: Error naming the field that does not fit the others.
   void check() const;

@@ -56,14 +56,24 @@ void check_input(const Parameters& parameters, const ModelConfig& config, const 
   }
 }
 
-// Where the texts stand.
+// first: tokens of the same text that came before.
+void add_position_rows(const ModelConfig& config, std::span<const int64_t> ids, std::vector<size_t>& rows,
+                       size_t first = 0) {
+  size_t next = first + (config.padding_id ? *config.padding_id + 1 : 0);
+  for (const int64_t id : ids) {
+    const bool is_padding = config.padding_id && id == static_cast<int64_t>(*config.padding_id);
+    rows.push_back(is_padding ? *config.padding_id : next++);
+  }
+}
+
+// Where the texts stand, and the rows of their positions.
 void place_texts(const ModelConfig& config, const ModelInput& input, Workspace& workspace) {
   workspace.sequences.clear();
   workspace.positions.clear();
   const auto place = [&](size_t seq_len) {
     const size_t first = workspace.positions.size();
     workspace.sequences.push_back({0, first, seq_len, first, seq_len, config.attention.key_offset});
-    for (size_t i = 0; i < seq_len; ++i) workspace.positions.push_back(input.first_position() + i);
+    add_position_rows(config, input.ids.subspan(first, seq_len), workspace.positions, input.first_position());
   };
   if (input.lengths.empty()) return place(input.ids.size());
   for (size_t seq_len : input.lengths) place(seq_len);
@@ -77,6 +87,12 @@ struct Addend {
 };
 
 }  // namespace
+
+std::vector<size_t> position_rows(const ModelConfig& config, std::span<const int64_t> ids) {
+  std::vector<size_t> rows;
+  add_position_rows(config, ids, rows);
+  return rows;
+}
 
 void embed(const ModelConfig& config, const Parameters& parameters, const ModelInput& input, Workspace& workspace,
            capture::Observer* observer) {

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "clearhead/capture/observer.h"
 #include "clearhead/model/config.h"
@@ -12,9 +14,16 @@
 
 namespace clearhead::model {
 
+// The row of the position table of each token: i, or with a padding_id p
+//
+//   row_i = p if id_i = p, else p + 1 + (how many of the ids before i are not p)
+//
+// Source: Liu et al. 2019, RoBERTa, in the form of its code.
+std::vector<size_t> position_rows(const ModelConfig& config, std::span<const int64_t> ids);
+
 // What enters layer 0, from token ids:
 //
-//   embedding_i = norm(scale E[id_i] + T[type_i] + P[i])      without T, P and norm where the model has none
+//   embedding_i = norm(scale E[id_i] + T[type_i] + P[row_i])      without T, P and norm where the model has none
 //
 // Positions are counted in each text. Shows token_embedding, token_type_embedding, position_embedding and embedding.
 // Shapes: workspace.hidden [rows, d_model]. workspace.sequences and positions are those of the input's texts.

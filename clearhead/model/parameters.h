@@ -75,7 +75,7 @@ struct BlockParameters {
 
 struct Parameters {
   EmbeddingTable token_embedding;       // [vocab_size, d_model]
-  EmbeddingTable position_embedding;    // [context_len, d_model]; computed for sinusoidal positions
+  EmbeddingTable position_embedding;    // [position_rows, d_model]; computed for sinusoidal positions
   EmbeddingTable token_type_embedding;  // [type_vocab_size, d_model]; no rows: there is none
   NormParameters embedding_norm;
   std::vector<BlockParameters> blocks;  // [num_layers]

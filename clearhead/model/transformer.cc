@@ -74,7 +74,7 @@ void check_parameters(const ModelConfig& config, const Parameters& parameters) {
   check_rows("token embedding", parameters.token_embedding, config.vocab_size);
   check_rows("token type embedding", parameters.token_type_embedding, config.type_vocab_size);
   if (config.positions == Positions::learned) {
-    check_rows("position embedding", parameters.position_embedding, config.context_len);
+    check_rows("position embedding", parameters.position_embedding, config.position_rows());
   }
   if (config.embedding_norm) check_norm("embedding norm", config, parameters.embedding_norm);
   if (config.has_final_norm()) check_norm("final norm", config, parameters.final_norm);

@@ -14,7 +14,7 @@ namespace clearhead::model {
 // nothing. One run at a time. rows: the tokens of all texts of a run.
 struct Workspace {
   std::vector<attention::Sequence> sequences;  // one a text
-  std::vector<size_t> positions;               // [rows]: of each token in its text
+  std::vector<size_t> positions;               // [rows]: of each token, its row in the table of positions
   attention::FloatRoom table_rows;             // [threads, d_model]
   attention::FloatRoom hidden;                 // [rows, d_model]: input and output of a block
   attention::FloatRoom middle;                 // [rows, d_model]: between its halves

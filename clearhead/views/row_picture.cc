@@ -3,10 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "clearhead/base/error.h"
+#include "clearhead/text/word.h"
 
 namespace clearhead::views {
 namespace {
@@ -16,6 +20,7 @@ constexpr size_t kMostKeys = 24;
 constexpr size_t kMostHeads = 20;
 constexpr size_t kBarColumns = 24;
 constexpr size_t kBarColumnsOfHead = 14;
+constexpr size_t kMostFound = 16, kFindersOfEach = 3;
 
 // The sentence, each token on the colour of its weight, the one that looks in its own ink; wrapped.
 void draw_strip(std::string& output, std::span<const float> row, size_t query,
@@ -85,6 +90,56 @@ std::vector<Place> heads_for(const capture::Trace& trace, size_t query, const st
   return places;
 }
 
+// A key and the heads that look from the query at it, the strongest first.
+struct Found {
+  size_t key;
+  std::vector<std::pair<float, const HeadSummary*>> finders;
+};
+
+std::vector<Found> found_from(const capture::Trace& trace, size_t query, const std::vector<HeadSummary>& heads) {
+  const auto& tokens = trace.info().tokens;
+  std::vector<Found> all;
+  for (size_t key = 0; key < tokens.size(); ++key) {
+    if (key == query || tokens[key].special || text::is_punctuation(tokens[key].text)) continue;
+    all.push_back({key, {}});
+  }
+  for (const HeadSummary& head : heads) {
+    const std::vector<float> row = row_of(*head_weights(trace, head.layer, head.head), query);
+    for (Found& found : all) {
+      found.finders.emplace_back(row[found.key], &head);
+      std::ranges::stable_sort(found.finders, std::ranges::greater(), &std::pair<float, const HeadSummary*>::first);
+      if (found.finders.size() > kFindersOfEach) found.finders.pop_back();
+    }
+  }
+  std::erase_if(all, [](const Found& found) { return found.finders.empty() || found.finders.front().first <= 0; });
+  return all;
+}
+
+// For each word of the text the heads through which the query finds it; of a long text the words that are found best.
+void draw_found(std::string& output, const capture::Trace& trace, size_t query, const std::vector<HeadSummary>& heads,
+                const Labels& labels) {
+  const auto strength = [](const Found& found) { return found.finders.front().first; };
+  std::vector<Found> all = found_from(trace, query, heads);
+  if (all.empty()) return;
+  if (all.size() > kMostFound) {
+    std::ranges::stable_sort(all, std::ranges::greater(), strength);
+    all.resize(kMostFound);
+    std::ranges::sort(all, {}, &Found::key);
+  }
+  labels.heading(output, labels.word("found_title"));
+  const auto& tokens = trace.info().tokens;
+  size_t widest = 0;
+  for (const Found& found : all) widest = std::max(widest, display_width(labels.token(tokens[found.key], 16)));
+  for (const Found& found : all) {
+    std::vector<Text> finders;
+    for (const auto& [weight, head] : found.finders) {
+      finders.push_back(labels.head(head->layer, head->head) + Text(" " + labels.percent(weight)));
+    }
+    labels.line(output, labels.token(tokens[found.key], Ink::key, 16).padded(widest) + Text("  ") +
+                            joined(finders, labels.pen().write(labels.word("comma"), Ink::dim)));
+  }
+}
+
 std::vector<float> without_special(std::span<const float> row, const std::vector<capture::TraceToken>& tokens) {
   std::vector<float> kept(row.begin(), row.end());
   for (size_t key = 0; key < kept.size(); ++key)
@@ -151,6 +206,7 @@ std::string draw_row(const capture::Trace& trace, size_t query, const std::vecto
     const Text count(fmt::format("{}", left_out));
     labels.more(output, fill_in(labels.word("more_heads"), {{"count", count}}));
   }
+  draw_found(output, trace, query, heads_in_order, labels);
   labels.notes(output, places.empty() ? 0 : hidden / static_cast<double>(places.size()), options);
   return output;
 }

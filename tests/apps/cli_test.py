@@ -4,7 +4,7 @@
 import json, math, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
-from program import CAT, PROGRAM, Tensors, document, run
+from program import BOOK, CAT, PROGRAM, Tensors, document, run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/views"))
@@ -22,6 +22,27 @@ class Attend(unittest.TestCase):
             found = document("attend", CAT, "--layer", str(layer), "--head", str(head))
             texts = [token["text"].lower() for token in found["tokens"]]
             self.assertAlmostEqual(found["weights"][texts.index("sat")][texts.index(key)], weight, delta=.005)
+
+    def test_the_published_weights_of_the_chinese_sentence(self):
+        heads = ((0, 2, "\u7684", .52), (0, 2, "\u539a", .27), (2, 1, "\u56fe\u4e66\u9986", .31), (0, 6, "\u56fe\u4e66\u9986", .23),
+                 (7, 4, "\u501f", .28), (7, 4, "\u4e00\u672c", .15), (4, 10, "\u501f", .22))
+        for layer, head, key, weight in heads:
+            found = document("attend", BOOK, "--layer", str(layer), "--head", str(head))
+            texts = [token["text"] for token in found["tokens"]]
+            place = len(texts) - 1 - texts[::-1].index(key)
+            self.assertAlmostEqual(found["weights"][texts.index("\u4e66")][place], weight, delta=.005)
+
+    def test_the_text_chooses_the_model(self):
+        chosen = run("attend", BOOK)
+        self.assertIn("model multilingual-e5-small, as minilm has no piece for some Chinese of the text", chosen.err)
+        self.assertEqual(chosen.out, run("attend", BOOK, "--model", "multilingual-e5-small").out)
+        page = run("attend", BOOK, "--from", "\u4e66").out
+        self.assertIn("\u56fe\u4e66\u9986  layer 2 head 1 31 %, layer 0 head 6 23 %", page)
+        self.assertIn("\u501f      layer 7 head 4 28 %, layer 4 head 10 22 %", page)
+        chinese = run("attend", BOOK, "--lang", "zh")
+        self.assertEqual(chinese.returncode, 0, chinese.err)
+        self.assertIn("\u8bcd\u5143", chinese.out)
+        self.assertIn("multilingual-e5-small", run("attend", "--file", "-", "--lines", stdin=f"one\n{BOOK}\n".encode()).err)
 
     def test_one_head_obeys_its_schema_and_its_own_sums(self):
         found = document("attend", CAT, "--layer", "5", "--head", "11")
@@ -85,6 +106,7 @@ class Attend(unittest.TestCase):
     def test_the_default_model_is_named_on_standard_error(self):
         self.assertIn("minilm", run("attend", "hi").err)
         self.assertEqual(run("attend", "hi", "--model", "minilm").err, "")
+        self.assertEqual(run("attend", "\u4e00", "--layer", "0").err.count("minilm"), 1)  # minilm has a piece for this one
         self.assertIn("multilingual-e5-small", run("attend", "\u56fe\u4e66\u9986\u5728\u54ea\u91cc", "--model", "minilm").err)
 
     def test_threads_change_no_digit(self):

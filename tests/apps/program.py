@@ -5,6 +5,7 @@ from pathlib import Path
 
 PROGRAM = os.environ["CLEARHEAD"]
 CAT = "The cat sat on the mat"
+BOOK = "\u5c0f\u660e\u5728\u56fe\u4e66\u9986\u501f\u4e86\u4e00\u672c\u539a\u539a\u7684\u4e66\u3002"
 
 
 def run(*words, stdin=b"", stdout=subprocess.PIPE, env=None, cwd=None, timeout=120):

@@ -200,7 +200,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadSetting{"layer_norm_eps", "1e300", "expected layer_norm_eps with a number"},
         BadSetting{"layer_norm_eps", "\"tiny\"", "expected layer_norm_eps with a number; found \"tiny\""},
         BadSetting{"model_type", "\"mamba\"",
-                   "expected model_type to be one of: bert, gpt2, llama, mistral, qwen2, qwen3, gemma2, gemma3_text, "
+                   "expected model_type to be one of: bert, roberta, xlm-roberta, distilbert, gpt2, llama, mistral, "
+                   "qwen2, qwen3, gemma2, gemma3_text, "
                    "gpt_neox; found \"mamba\""},
         BadSetting{"model_type", "", "expected model_type with a text; found none"},
         BadSetting{"position_embedding_type", "\"relative_key\"",

@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
 #include <memory>
 #include <numeric>
+#include <set>
 
 #include "clearhead/base/parallel.h"
 #include "clearhead/format/checkpoint.h"
-#include "clearhead/format/safetensors.h"
 #include "clearhead/model/families/family.h"
 #include "clearhead/tensor/compare.h"
+#include "tests/model/encoder_golden.h"
 #include "tests/support/model_folder.h"
 #include "tests/support/stage_collector.h"
 
-namespace clearhead::model {
+namespace clearhead::model::encoder {
 namespace {
 
 using capture::Stage;
-using tests::StageCollector;
+using clearhead::tests::StageCollector;
 
-constexpr size_t kLayers = 6, kHeads = 12, kWidth = 384;
+constexpr size_t kLayers = 6, kHeads = 12;
 constexpr double kWeightTolerance = 2e-5, kHiddenTolerance = 5e-5;
 
 std::shared_ptr<const format::Checkpoint> minilm_checkpoint() {
-  return std::make_shared<const format::Checkpoint>(format::Checkpoint::open(tests::minilm_folder()));
+  return std::make_shared<const format::Checkpoint>(format::Checkpoint::open(clearhead::tests::minilm_folder()));
 }
 
 const Transformer& minilm() {
@@ -34,87 +31,10 @@ const Transformer& minilm() {
   return model.transformer;
 }
 
-format::SafetensorsFile golden(const std::string& name) {
-  return format::SafetensorsFile::open(std::filesystem::path(CLEARHEAD_TEST_DATA) /
-                                       fmt::format("minilm_{}.safetensors", name));
-}
-
-std::vector<int64_t> ids_of(const format::SafetensorsFile& file) {
-  const tensor::Tensor ids = tensor::clone(file.view("ids"));
-  const auto values = ids.as<int64_t>();
-  return {values.begin(), values.end()};
-}
-
-// What one text gives: weights of every head, and the last hidden state.
-struct Seen {
-  explicit Seen(std::span<const int64_t> ids)
-      : seq(ids.size()), collector({Stage::weights}), hidden(minilm().run({ids, {}}, &collector)) {}
-
-  float weight(size_t layer, size_t head, size_t query, size_t key) const {
-    return collector.get(Stage::weights, layer).as<float>()[(head * seq + query) * seq + key];
-  }
-
-  size_t seq;
-  StageCollector collector;
-  tensor::Tensor hidden;  // [1, seq, d_model]
-};
-
-// Largest differences from the golden file, all values or the sampled places.
-struct Drift {
-  double weights = 0, hidden = 0;
-};
-
-Drift drift(const Seen& seen, const format::SafetensorsFile& file) {
-  Drift found;
-  if (file.contains("weights")) {
-    const tensor::Tensor weights = tensor::clone(file.view("weights")), hidden = tensor::clone(file.view("hidden"));
-    EXPECT_EQ(weights.shape(), (tensor::Shape{kLayers, kHeads, seen.seq, seen.seq}));
-    EXPECT_EQ(hidden.shape(), (tensor::Shape{seen.seq, kWidth}));
-    const size_t per_head = seen.seq * seen.seq;
-    for (size_t i = 0; i < weights.elements(); ++i) {
-      const size_t head = i / per_head, place = i % per_head;
-      const double ours = seen.weight(head / kHeads, head % kHeads, place / seen.seq, place % seen.seq);
-      found.weights = std::max(found.weights, std::abs(ours - static_cast<double>(weights.as<float>()[i])));
-    }
-    found.hidden = tensor::compare(tensor::clone(seen.hidden).reshaped({seen.seq, kWidth}), hidden).max_abs;
-    return found;
-  }
-  const tensor::Tensor places = tensor::clone(file.view("weight_places")),
-                       values = tensor::clone(file.view("weight_values")),
-                       hidden_places = tensor::clone(file.view("hidden_places")),
-                       hidden_values = tensor::clone(file.view("hidden_values"));
-  EXPECT_EQ(places.shape(), (tensor::Shape{4096, 4}));
-  EXPECT_EQ(hidden_places.shape(), (tensor::Shape{4096, 2}));
-  for (size_t i = 0; i < values.elements(); ++i) {
-    const auto place = places.as<int32_t>().subspan(i * 4, 4);
-    const double ours = seen.weight(static_cast<size_t>(place[0]), static_cast<size_t>(place[1]),
-                                    static_cast<size_t>(place[2]), static_cast<size_t>(place[3]));
-    found.weights = std::max(found.weights, std::abs(ours - static_cast<double>(values.as<float>()[i])));
-  }
-  for (size_t i = 0; i < hidden_values.elements(); ++i) {
-    const auto place = hidden_places.as<int32_t>().subspan(i * 2, 2);
-    const double ours = seen.hidden.as<float>()[static_cast<size_t>(place[0]) * kWidth + static_cast<size_t>(place[1])];
-    found.hidden = std::max(found.hidden, std::abs(ours - static_cast<double>(hidden_values.as<float>()[i])));
-  }
-  return found;
-}
-
-struct GoldenText {
-  const char* name;
-  size_t tokens;
-};
-
 class MinilmGolden : public testing::TestWithParam<GoldenText> {};
 
 TEST_P(MinilmGolden, AllHeadsAndTheHiddenStateAreThoseOfPyTorch) {
-  const format::SafetensorsFile file = golden(GetParam().name);
-  const std::vector<int64_t> ids = ids_of(file);
-  ASSERT_EQ(ids.size(), GetParam().tokens);
-  const Drift found = drift(Seen(ids), file);
-  RecordProperty("weights", fmt::format("{:.2e}", found.weights));
-  RecordProperty("hidden", fmt::format("{:.2e}", found.hidden));
-  EXPECT_LE(found.weights, kWeightTolerance);
-  EXPECT_LE(found.hidden, kHiddenTolerance);
+  expect_golden(minilm(), "minilm_", GetParam(), kWeightTolerance, kHiddenTolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(Texts, MinilmGolden,
@@ -123,10 +43,10 @@ INSTANTIATE_TEST_SUITE_P(Texts, MinilmGolden,
                                          GoldenText{"markup", 20}, GoldenText{"two_sentences", 32},
                                          GoldenText{"six_sentences", 92}, GoldenText{"ten_sentences", 152},
                                          GoldenText{"longest", 512}),
-                         [](const auto& text) { return std::string(text.param.name); });
+                         name_of);
 
 TEST(Minilm, TheVerbLooksAtWhoActsAndWhere) {
-  const Seen seen(ids_of(golden("cat")));
+  const Seen seen(minilm(), ids_of(golden("minilm_cat")));
   constexpr size_t kCat = 2, kSat = 3, kMat = 6;
   EXPECT_NEAR(seen.weight(5, 11, kSat, kCat), 0.89, 0.005);
   EXPECT_NEAR(seen.weight(5, 11, kSat, kMat), 0.03, 0.005);
@@ -138,7 +58,7 @@ TEST(Minilm, TheVerbLooksAtWhoActsAndWhere) {
 }
 
 TEST(Minilm, WatchingEveryStageChangesNoBit) {
-  const std::vector<int64_t> ids = ids_of(golden("markup"));
+  const std::vector<int64_t> ids = ids_of(golden("minilm_markup"));
   std::set<Stage> all;
   for (const capture::StageInfo& row : capture::stages()) all.insert(row.stage);
   StageCollector collector(all);
@@ -155,13 +75,13 @@ TEST(Minilm, WatchingEveryStageChangesNoBit) {
 }
 
 TEST(Minilm, AnyNumberOfThreadsGivesTheSameBits) {
-  const std::vector<int64_t> ids = ids_of(golden("ten_sentences"));
+  const std::vector<int64_t> ids = ids_of(golden("minilm_ten_sentences"));
   const size_t before = base::num_threads();
   base::set_num_threads(1);
-  const Seen one(ids);
+  const Seen one(minilm(), ids);
   for (size_t threads : {2, 3}) {
     base::set_num_threads(threads);
-    const Seen more(ids);
+    const Seen more(minilm(), ids);
     EXPECT_TRUE(tensor::same_bits(one.hidden, more.hidden)) << threads;
     for (size_t layer = 0; layer < kLayers; ++layer) {
       EXPECT_TRUE(
@@ -173,7 +93,7 @@ TEST(Minilm, AnyNumberOfThreadsGivesTheSameBits) {
 }
 
 TEST(Minilm, EveryRowOfWeightsSumsToOne) {
-  const Seen seen(ids_of(golden("six_sentences")));
+  const Seen seen(minilm(), ids_of(golden("minilm_six_sentences")));
   for (size_t layer = 0; layer < kLayers; ++layer) {
     const auto weights = seen.collector.get(Stage::weights, layer).as<float>();
     for (size_t row = 0; row < kHeads * seen.seq; ++row) {
@@ -188,4 +108,4 @@ TEST(Minilm, ThePoolerAndPositionIdsAreKnownNotToBeUsed) {
 }
 
 }  // namespace
-}  // namespace clearhead::model
+}  // namespace clearhead::model::encoder

@@ -14,8 +14,8 @@ namespace clearhead::text {
 namespace {
 
 using tests::error_text;
-using tests::GgufBytes;
 using tests::gguf_string;
+using tests::GgufBytes;
 using tests::le;
 
 constexpr int kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kByte = 6;
@@ -45,8 +45,16 @@ GgufBytes metadata(const std::string& model, const std::vector<Piece>& pieces) {
 
 // 0 a, 1 b, 2 ab, 3 space, 4 space a, 5 and 6 digits, 7 both, 8 control, 9 user-defined
 GgufBytes byte_level() {
-  GgufBytes file = metadata("gpt2", {{"a"}, {"b"}, {"ab"}, {kSpace}, {kSpace + "a"}, {"1"}, {"2"}, {"12"},
-                                     {"<|x|>", kControl}, {"ba ba", kUserDefined}});
+  GgufBytes file = metadata("gpt2", {{"a"},
+                                     {"b"},
+                                     {"ab"},
+                                     {kSpace},
+                                     {kSpace + "a"},
+                                     {"1"},
+                                     {"2"},
+                                     {"12"},
+                                     {"<|x|>", kControl},
+                                     {"ba ba", kUserDefined}});
   const std::string merges = gguf_string("a b") + gguf_string(kSpace + " a") + gguf_string("1 2");
   file.array("tokenizer.ggml.merges", 8, 3, merges);
   return file;
@@ -87,8 +95,15 @@ TEST(GgufTokenizer, ATokenBeginsTheTextWhereTheFileSaysSo) {
 
 // 0 unknown, 1 begin, 2 and 3 bytes, 4 space, 5 a, 6 b, 7 space a, 8 ab, 9 space ab
 GgufBytes scored() {
-  return metadata("llama", {{"<unk>", kUnknown}, {"<s>", kControl}, {"<0xC3>", kByte}, {"<0xA9>", kByte}, {kLine, kNormal, -9},
-                            {"a", kNormal, -8}, {"b", kNormal, -8}, {kLine + "a", kNormal, -1}, {"ab", kNormal, -2},
+  return metadata("llama", {{"<unk>", kUnknown},
+                            {"<s>", kControl},
+                            {"<0xC3>", kByte},
+                            {"<0xA9>", kByte},
+                            {kLine, kNormal, -9},
+                            {"a", kNormal, -8},
+                            {"b", kNormal, -8},
+                            {kLine + "a", kNormal, -1},
+                            {"ab", kNormal, -2},
                             {kLine + "ab", kNormal, -3}});
 }
 
@@ -111,8 +126,9 @@ TEST(GgufTokenizer, WhatDoesNotFitIsRefusedByName) {
   EXPECT_EQ(complaint(metadata("gpt2", {})), where + "tokenizer.ggml.tokens with at least one token; found none");
   GgufBytes other = byte_level();
   other.word("tokenizer.ggml.pre", "deepseek-llm");
-  EXPECT_EQ(complaint(other), where + "tokenizer.ggml.pre to be one of: default, gpt-2, smollm, llama-bpe, llama3, "
-                                      "llama-v3, qwen2; found \"deepseek-llm\"");
+  EXPECT_EQ(complaint(other), where +
+                                  "tokenizer.ggml.pre to be one of: default, gpt-2, smollm, llama-bpe, llama3, "
+                                  "llama-v3, qwen2; found \"deepseek-llm\"");
   GgufBytes few = metadata("gpt2", {{"a"}, {"b"}});
   few.array("tokenizer.ggml.scores", 6, 1, le(0.0f));
   EXPECT_EQ(complaint(few), where + "tokenizer.ggml.scores of 2 elements, one for each token; found 1");

@@ -50,7 +50,7 @@ std::string attend(const Flags& flags, const views::Style& style, const capture:
 void run(const Flags& flags) {
   if (flags.head && !flags.layer) base::refuse("--head", "--layer beside it", "--head alone");
   const views::Style style = flags.output.apply();
-  const engine::Session session = open_session(flags.text.model);
+  const engine::Session session = open_session(flags.text.model, flags.text.texts());
   watch_each(session, selection_of(flags, session.config()), flags.text, flags.output.json,
              [&](const capture::Trace& trace) { return attend(flags, style, trace); });
 }

@@ -17,6 +17,8 @@
 #include "clearhead/base/interrupt.h"
 #include "clearhead/base/memory.h"
 #include "clearhead/base/parallel.h"
+#include "clearhead/format/known_models.h"
+#include "clearhead/text/tokenizer.h"
 #include "clearhead/text/word.h"
 
 namespace clearhead::apps {
@@ -64,6 +66,34 @@ std::vector<std::string> split_lines(const std::string& text) {
   return lines;
 }
 
+std::vector<std::string> read_texts(const TextFlags& flags) {
+  if (flags.text && flags.file) base::refuse("command line", "a text or --file", "both");
+  if (!flags.text && !flags.file)
+    base::refuse("command line", "a text, --file FILE, or - for standard input", "none of them");
+  std::string content;
+  if (flags.file && *flags.file != "-") {
+    content = without_final_line_break(base::read_file(*flags.file, kMaxTextBytes));
+  } else if (flags.file || *flags.text == "-") {
+    content = without_final_line_break(read_standard_input());
+  } else {
+    content = *flags.text;
+  }
+  if (!flags.lines) return {std::move(content)};
+  std::vector<std::string> all = split_lines(content);
+  if (all.empty()) base::refuse("text", "at least one line that is not empty", "none");
+  return all;
+}
+
+// Does the default model lack pieces for Chinese in these texts?
+bool needs_chinese(const std::vector<std::string>& texts) {
+  if (std::ranges::none_of(texts, [](const std::string& text) { return text::has_han(text); })) return false;
+  const auto place = format::present(*format::find_known_model(kDefaultModel));
+  if (!place) return true;
+  const auto tokenizer = text::Tokenizer::from_file(*place / "tokenizer.json");
+  return std::ranges::any_of(
+      texts, [&](const std::string& text) { return text::has_han(text) && tokenizer.encode(text).unknown_count > 0; });
+}
+
 // An error in one of many lines says which text it was.
 std::string work_on_line(const std::vector<std::string>& texts, size_t place,
                          const std::function<std::string(const std::string&)>& work) {
@@ -85,21 +115,9 @@ views::Style OutputFlags::apply() const {
   return style;
 }
 
-std::vector<std::string> TextFlags::texts() const {
-  if (text && file) base::refuse("command line", "a text or --file", "both");
-  if (!text && !file) base::refuse("command line", "a text, --file FILE, or - for standard input", "none of them");
-  std::string content;
-  if (file && *file != "-") {
-    content = without_final_line_break(base::read_file(*file, kMaxTextBytes));
-  } else if (file || *text == "-") {
-    content = without_final_line_break(read_standard_input());
-  } else {
-    content = *text;
-  }
-  if (!lines) return {std::move(content)};
-  std::vector<std::string> all = split_lines(content);
-  if (all.empty()) base::refuse("text", "at least one line that is not empty", "none");
-  return all;
+const std::vector<std::string>& TextFlags::texts() const {
+  if (!read) read = read_texts(*this);
+  return *read;
 }
 
 engine::RunOptions TextFlags::run_options() const {
@@ -143,10 +161,19 @@ void add_text_flags(CLI::App& command, TextFlags& flags) {
   add_model_flag(command, flags.model);
 }
 
-std::string model_or_default(const std::string& model) {
+std::string model_or_default(const std::string& model, const std::vector<std::string>& texts) {
   if (!model.empty()) return model;
-  note(fmt::format("model {} (choose another with --model)", kDefaultModel));
-  return kDefaultModel;
+  std::string chosen = kDefaultModel, reason;
+  if (needs_chinese(texts)) {
+    if (format::present(*format::find_known_model(kChineseModel))) {
+      chosen = kChineseModel;
+      reason = fmt::format(", as {} has no piece for some Chinese of the text", kDefaultModel);
+    } else {
+      reason = fmt::format("; {} reads Chinese: clearhead fetch {}", kChineseModel, kChineseModel);
+    }
+  }
+  note(fmt::format("model {}{} (choose another with --model)", chosen, reason));
+  return chosen;
 }
 
 void report_tokenization(const engine::Session& session, const engine::TokenizedText& tokens) {
@@ -157,8 +184,7 @@ void report_tokenization(const engine::Session& session, const engine::Tokenized
   if (tokens.unknown_count == 0) return;
   std::string line = fmt::format("{} has no piece for {} of {} tokens; they read as unknown", session.name(),
                                  tokens.unknown_count, tokens.tokens.size());
-  if (text::has_han(tokens.text))
-    line += fmt::format("; {} knows Chinese (`clearhead models` says whether it can be run)", kChineseModel);
+  if (text::has_han(tokens.text)) line += fmt::format("; {} knows Chinese", kChineseModel);
   note(line);
 }
 

@@ -34,11 +34,12 @@ struct TextFlags {
   std::optional<std::string> file;
   bool lines = false;
   bool truncate = false;
-  std::string memory_limit;  // bytes, or with a suffix K, M, G; empty: half of what is free
-  std::string model;         // empty: chosen by the text
+  std::string memory_limit;                              // bytes, or with a suffix K, M, G; empty: half of what is free
+  std::string model;                                     // empty: chosen by the text
+  mutable std::optional<std::vector<std::string>> read;  // what texts() gave
 
-  // All texts to work on: one, or one per line with --lines. Throws: Error.
-  std::vector<std::string> texts() const;
+  // All texts to work on: one, or one per line with --lines; read once. Throws: Error.
+  const std::vector<std::string>& texts() const;
   engine::RunOptions run_options() const;
 };
 
@@ -46,8 +47,9 @@ void add_output_flags(CLI::App& command, OutputFlags& flags);
 void add_text_flags(CLI::App& command, TextFlags& flags);
 void add_model_flag(CLI::App& command, std::string& model);
 
-// The name of the model to open; says on standard error which one was chosen if the user named none.
-std::string model_or_default(const std::string& model);
+// The name of the model to open for these texts; says on standard error which one was chosen, and why, if the user
+// named none: minilm, or a model that reads Chinese where minilm lacks pieces for it.
+std::string model_or_default(const std::string& model, const std::vector<std::string>& texts = {});
 
 // Says on standard error what the reader should know about a tokenised text: unknown pieces, what was cut.
 void report_tokenization(const engine::Session& session, const engine::TokenizedText& tokens);

@@ -20,7 +20,7 @@ struct Flags {
 
 void run(const Flags& flags) {
   const views::Style style = flags.output.apply();
-  const engine::Session session = open_session(flags.text.model);
+  const engine::Session session = open_session(flags.text.model, flags.text.texts());
   capture::Selection selection;
   selection.stages = {capture::Stage::weights};
   if (flags.layer) selection.layers = {check_index("--layer", *flags.layer, session.config().num_layers)};

@@ -35,7 +35,7 @@ attention::Split split_of(const std::string& name) {
   base::refuse("--split", "projection or input", base::quoted(name));
 }
 
-engine::Session open_subject(const Flags& flags) {
+engine::Session open_subject(const Flags& flags, const std::string& text) {
   const attention::Split split = split_of(flags.split);
   if (!flags.toy) {
     if (flags.toy_flag_given) base::refuse("lesson", "--toy beside --d-model, --heads or --seed", "none");
@@ -43,7 +43,7 @@ engine::Session open_subject(const Flags& flags) {
       base::refuse("--split input", "--toy", "a trained model",
                    "its matrices read the whole vector; see docs/input_split.md");
     }
-    return open_session(flags.text.model);
+    return open_session(flags.text.model, {text});
   }
   if (!flags.text.model.empty()) base::refuse("lesson", "--toy or --model", "both");
   engine::ToyConfig config = flags.toy_config;
@@ -77,7 +77,7 @@ void run(const Flags& flags) {
   TextFlags text = flags.text;
   if (!text.text && !text.file) text.text = kExample;
   const std::string content = text.texts().front();
-  const engine::Session session = open_subject(flags);
+  const engine::Session session = open_subject(flags, content);
   views::LessonOptions options;
   options.focus = focus_of(flags, session, content);
   options.input_split = session.config().split == attention::Split::input;

@@ -35,7 +35,7 @@ void run(const Flags& flags) {
   capture::Selection selection;
   selection.stages = capture::parse_stages(flags.stages);
   const std::string text = flags.text.texts().front();
-  const engine::Session session = open_session(flags.text.model);
+  const engine::Session session = open_session(flags.text.model, flags.text.texts());
   const auto& config = session.config();
   for (capture::Stage stage : selection.stages) {
     if (flags.stages != "all" && !session.transformer().has(stage)) {

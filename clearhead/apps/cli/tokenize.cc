@@ -18,7 +18,7 @@ struct Flags {
 
 void run(const Flags& flags) {
   const views::Style style = flags.output.apply();
-  const engine::Session session = open_session(flags.text.model);
+  const engine::Session session = open_session(flags.text.model, flags.text.texts());
   for_each_text(flags.text, flags.output.json, [&](const std::string& text) {
     const engine::TokenizedText tokens = session.tokenize(text, flags.text.truncate);
     report_tokenization(session, tokens);

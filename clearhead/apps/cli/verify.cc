@@ -117,7 +117,7 @@ Subject subject_of(const Flags& flags) {
   }
   if (flags.text.lines) base::refuse("verify", "one text", "--lines");
   const std::string text = flags.text.texts().front();
-  engine::Session session = open_session(flags.text.model);
+  engine::Session session = open_session(flags.text.model, {text});
   capture::Selection selection;
   selection.stages = capture::parse_stages("all");
   capture::Trace trace = watch(session, text, selection, flags.text);

@@ -50,8 +50,8 @@ void report_non_finite(const capture::Trace& trace) {
 
 }  // namespace
 
-engine::Session open_session(const std::string& model) {
-  const std::string name = model_or_default(model);
+engine::Session open_session(const std::string& model, const std::vector<std::string>& texts) {
+  const std::string name = model_or_default(model, texts);
   const Progress progress(fmt::format("loading {}", name));
   return engine::Session::open(name);
 }

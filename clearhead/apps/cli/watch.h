@@ -12,7 +12,7 @@
 namespace clearhead::apps {
 
 // Opens the model, or the default one, with a word on standard error if it takes long.
-engine::Session open_session(const std::string& model);
+engine::Session open_session(const std::string& model, const std::vector<std::string>& texts = {});
 
 // Runs the session on a text with a progress bar, says what the reader should know about the tokens, and returns what
 // was selected; stages of [query, key] are rebuilt when somebody looks (Trace::source).

@@ -21,7 +21,9 @@ NormParameters read_norm(ParameterSource& source, const std::string& name, size_
                      source.first_of({name + ".bias", name + ".beta"}), d_model);
 }
 
-ModelConfig read_config(ConfigJson& json) {
+}  // namespace
+
+ModelConfig read_bert_config(ConfigJson& json) {
   const size_t d_model = json.count("hidden_size", 768), num_heads = json.count("num_attention_heads", 12);
   if (num_heads == 0 || d_model % num_heads != 0) {
     base::fail(json.where(), "num_attention_heads that divide hidden_size",
@@ -50,15 +52,12 @@ ModelConfig read_config(ConfigJson& json) {
   return config;
 }
 
-std::string name_prefix(const format::Checkpoint& checkpoint) {
-  return checkpoint.contains("bert.embeddings.word_embeddings.weight") ? "bert." : "";
-}
-
-Parameters read_parameters(const ModelConfig& config, ParameterSource& source) {
+Parameters read_bert_parameters(const ModelConfig& config, ParameterSource& source) {
   const size_t d_model = config.d_model, d_ff = config.d_ff;
   Parameters parameters;
   parameters.token_embedding = source.table("embeddings.word_embeddings.weight", config.vocab_size, d_model);
-  parameters.position_embedding = source.table("embeddings.position_embeddings.weight", config.context_len, d_model);
+  parameters.position_embedding =
+      source.table("embeddings.position_embeddings.weight", config.position_rows(), d_model);
   if (config.type_vocab_size != 0) {
     parameters.token_type_embedding =
         source.table("embeddings.token_type_embeddings.weight", config.type_vocab_size, d_model);
@@ -83,8 +82,14 @@ Parameters read_parameters(const ModelConfig& config, ParameterSource& source) {
   return parameters;
 }
 
+namespace {
+
+std::string name_prefix(const format::Checkpoint& checkpoint) {
+  return checkpoint.contains("bert.embeddings.word_embeddings.weight") ? "bert." : "";
+}
+
 }  // namespace
 
-Family bert() { return {"bert", read_config, name_prefix, read_parameters}; }
+Family bert() { return {"bert", read_bert_config, name_prefix, read_bert_parameters}; }
 
 }  // namespace clearhead::model

@@ -48,6 +48,19 @@ struct Family {
 // Source: Devlin et al. 2018, BERT.
 Family bert();
 
+// What bert() reads; encoders of the same parts under the same names share it.
+ModelConfig read_bert_config(ConfigJson& json);
+Parameters read_bert_parameters(const ModelConfig& config, ParameterSource& source);
+
+// Encoders of model_type roberta and xlm-roberta: BERT's blocks, positions that begin behind the padding token's id.
+// Source: Liu et al. 2019, RoBERTa; Conneau et al. 2019, XLM-R.
+Family roberta();
+Family xlm_roberta();
+
+// Encoders of model_type distilbert: half of BERT's blocks under other names, without token types.
+// Source: Sanh et al. 2019, DistilBERT.
+Family distilbert();
+
 // Decoders of model_type gpt2 (GPT-2, DistilGPT-2): every token sees itself and those before it, a norm before each
 // half of a block, learned positions. Source: Radford et al. 2019, Language Models are Unsupervised Multitask Learners,
 // section 2.3.

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/model/data/minilm_*.safetensors: what PyTorch's eager attention in float32 says about minilm.
+"""Makes tests/model/data/NAME_*.safetensors: what PyTorch's eager attention in float32 says about an encoder.
 
-    python make_minilm_golden.py MODEL_FOLDER
+    python make_encoder_golden.py NAME MODEL_FOLDER
 
-MODEL_FOLDER is the fetched model (config.json, model.safetensors, tokenizer.json). Needs torch, transformers,
-tokenizers, safetensors, numpy. Each file holds ids [seq] and, for texts up to 16 tokens, weights [layers, heads, seq,
+NAME is minilm or multilingual-e5-small (files e5_*), MODEL_FOLDER the fetched model (config.json, model.safetensors,
+tokenizer.json). Needs torch, transformers, tokenizers, safetensors, numpy. Each file holds ids [seq] and, for texts up to 16 tokens, weights [layers, heads, seq,
 seq] and hidden [seq, d_model]; for longer ones 4,096 sampled places of both: weight_places [4096, 4] (layer, head,
 query, key) with weight_values [4096], hidden_places [4096, 2] (position, component) with hidden_values [4096]. Half
 of the weight places are the strongest key of a random row, half are anywhere; every layer and head is among them.
@@ -39,6 +39,19 @@ def prose(sentences):
                     for _ in range(sentences))
 
 
+# Chinese of a fixed seed: who, where, did what.
+PEOPLE = "\u5c0f\u660e \u8001\u5e08 \u533b\u751f \u827a\u672f\u5bb6 \u5979\u7684\u670b\u53cb".split()
+PLACES_ZH = "\u56fe\u4e66\u9986 \u5317\u4eac \u5b66\u6821 \u5c71\u4e0a \u706b\u8f66\u7ad9".split()
+DEEDS = ("\u501f\u4e86\u4e00\u672c\u539a\u539a\u7684\u4e66 \u770b\u89c1\u4e86\u4e00\u53ea\u9ed1\u732b "
+         "\u5199\u4e86\u4e09\u5c01\u957f\u4fe1 \u559d\u4e86\u4e00\u676f\u70ed\u8336").split()
+
+
+def chinese(sentences):
+    choice = random.Random(SEED).choice
+    return "".join(f"{choice(PEOPLE)}\u5728{choice(PLACES_ZH)}{choice(DEEDS)}\uff0c{choice(PEOPLE)}\u4e5f"
+                   f"{choice(DEEDS)}\u3002" for _ in range(sentences))
+
+
 TEXTS = {
     "cat": "The cat sat on the mat",
     "single_character": "a",
@@ -49,6 +62,7 @@ TEXTS = {
     "six_sentences": prose(6),
     "ten_sentences": prose(10),
 }
+E5_TEXTS = {name: TEXTS[name] for name in ("cat", "chinese", "markup")} | {"five_sentences": chinese(5) + prose(1)}
 
 
 def sample(generator, weights, hidden):
@@ -73,7 +87,11 @@ def sample(generator, weights, hidden):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
+    name, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    short, texts, long_text, first = {
+        "minilm": ("minilm", TEXTS, lambda: prose(40).split(" "), 101),
+        "multilingual-e5-small": ("e5", E5_TEXTS, lambda: (chinese(25) + prose(18)).split(" "), 0),
+    }[name]
     output = pathlib.Path(__file__).resolve().parent.parent / "data"
     output.mkdir(exist_ok=True)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -81,14 +99,15 @@ def main():
     tokenizer.no_padding()
     model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
 
-    inputs = {"one_token": (None, [101])}
-    inputs |= {name: (text, tokenizer.encode(text).ids) for name, text in TEXTS.items()}
-    words = prose(40).split(" ")
+    inputs = {"one_token": (None, [first])}
+    inputs |= {name: (text, tokenizer.encode(text).ids) for name, text in texts.items()}
+    words = long_text()
     while len(tokenizer.encode(" ".join(words)).ids) > 512:
         words.pop()
     longest = " ".join(words)
     inputs["longest"] = (longest, tokenizer.encode(longest).ids)
-    assert len(inputs["longest"][1]) == 512, len(inputs["longest"][1])
+    if short == "minilm":
+        assert len(inputs["longest"][1]) == 512, len(inputs["longest"][1])
 
     generator = numpy.random.default_rng(SEED)
     for name, (text, ids) in inputs.items():
@@ -102,7 +121,7 @@ def main():
         else:
             tensors |= sample(generator, weights, hidden)
         metadata = {"name": name} | ({} if text is None else {"text": text})
-        path = output / f"minilm_{name}.safetensors"
+        path = output / f"{short}_{name}.safetensors"
         save_file({key: numpy.ascontiguousarray(value) for key, value in tensors.items()}, path, metadata)
         assert path.stat().st_size < 200_000, path
         print(f"{path.name}: {len(ids)} tokens, {path.stat().st_size} bytes")
