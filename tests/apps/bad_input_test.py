@@ -156,7 +156,7 @@ class BadInput(unittest.TestCase):
     def test_tokenizers_that_do_not_fit(self):
         model = self.copy_of_minilm()
         good = json.loads((MINILM / "tokenizer.json").read_text())
-        for key, value, word in (("model", {"type": "BPE", "vocab": {}, "merges": []}, "BPE"), ("normalizer", {"type": "NFKC9"}, "NFKC9"), ("version", "2.0", "2.0"),
+        for key, value, word in (("model", {"type": "Letters", "vocab": {}, "merges": []}, "Letters"), ("normalizer", {"type": "NFKC9"}, "NFKC9"), ("version", "2.0", "2.0"),
                                  ("post_processor", {"type": "Foo"}, "Foo")):
             self.replace(model / "tokenizer.json", json.dumps({**good, key: value}).encode())
             self.refused(1, word, "tokenize", CAT, "--model", str(model))
