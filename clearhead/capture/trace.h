@@ -51,6 +51,9 @@ struct TraceInfo {
   // The kv heads that the recorded heads read, in the order of the head axis of key and value.
   std::vector<size_t> kv_heads() const;
 
+  // Whether a token sees nothing that stands behind it, by the attention configuration; no if that does not say.
+  bool causal() const;
+
   bool operator==(const TraceInfo&) const = default;
 };
 

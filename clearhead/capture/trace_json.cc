@@ -161,4 +161,11 @@ TraceInfo info_from_metadata(const Metadata& metadata, std::string_view where) {
 
 bool is_json_object(std::string_view text) { return parse(text).is_object(); }
 
+bool TraceInfo::causal() const {
+  const Json config = parse(attention);
+  if (!config.is_object()) return false;
+  const auto found = config.find("causal");
+  return found != config.end() && found->is_string() && *found != "none";
+}
+
 }  // namespace clearhead::capture

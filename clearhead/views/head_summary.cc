@@ -48,20 +48,22 @@ bool is_punctuation(std::string_view token) {
 
 // What all heads share.
 struct Setting {
-  std::vector<uint8_t> special, punctuation;  // [seq]
-  bool any_special = false, any_punctuation = false;
+  std::vector<uint8_t> special, resting, punctuation;  // [seq]
+  bool any_special = false, any_punctuation = false, rests_on_first = false;
 
   size_t seq_len() const { return special.size(); }
 };
 
-Setting setting_of(const std::vector<capture::TraceToken>& tokens) {
+Setting setting_of(const capture::TraceInfo& info) {
   Setting setting;
-  for (const auto& token : tokens) {
+  setting.resting = resting_tokens(info);
+  for (const auto& token : info.tokens) {
     setting.special.push_back(token.special ? 1 : 0);
     setting.punctuation.push_back(!token.special && is_punctuation(token.text) ? 1 : 0);
     setting.any_special = setting.any_special || setting.special.back() != 0;
     setting.any_punctuation = setting.any_punctuation || setting.punctuation.back() != 0;
   }
+  setting.rests_on_first = !setting.special.empty() && setting.resting[0] != 0 && setting.special[0] == 0;
   return setting;
 }
 
@@ -100,7 +102,7 @@ class StrongestLinks {
 
 // Sums over one row of weights, and the weights of its neighbours; those that the query does not see are absent.
 struct RowFigures {
-  double mass = 0, largest = 0, entropy = 0, distance = 0, special = 0, punctuation = 0;
+  double mass = 0, largest = 0, entropy = 0, distance = 0, special = 0, resting = 0, punctuation = 0;
   size_t visible = 0;
   std::optional<float> previous, next, self, first;
 };
@@ -127,6 +129,7 @@ RowFigures row_figures(const Setting& setting, const WeightRow& row) {
     figures.entropy -= weight * std::log(weight);
     figures.distance += weight * std::abs(static_cast<double>(row.query) - static_cast<double>(key));
     if (setting.special[key] != 0) figures.special += weight;
+    if (setting.resting[key] != 0) figures.resting += weight;
     if (setting.punctuation[key] != 0) figures.punctuation += weight;
   }
   if (row.query > 0) figures.previous = row.seen(row.query - 1);
@@ -137,11 +140,11 @@ RowFigures row_figures(const Setting& setting, const WeightRow& row) {
 }
 
 void offer_links(StrongestLinks& strongest, const Setting& setting, const WeightRow& row, const RowFigures& figures) {
-  if (setting.special[row.query] != 0 || figures.mass <= 0) return;
-  const double share = (figures.mass - figures.special) / figures.mass;
+  if (setting.resting[row.query] != 0 || figures.mass <= 0) return;
+  const double share = (figures.mass - figures.resting) / figures.mass;
   for (size_t key = 0; key < row.weights.size(); ++key) {
     const float weight = row.weights[key];
-    if (key != row.query && setting.special[key] == 0 && weight > 0 && std::isfinite(weight))
+    if (key != row.query && setting.resting[key] == 0 && weight > 0 && std::isfinite(weight))
       strongest.offer(weight * share, {row.query, key, weight});
   }
 }
@@ -152,11 +155,12 @@ struct HeadRows {
   StrongestLinks links;
 };
 
-HeadKind kind_of(const HeadSummary& summary) {
+HeadKind kind_of(const HeadSummary& summary, bool rests_on_first) {
   if (summary.previous > kPositionThreshold) return HeadKind::previous;
   if (summary.next > kPositionThreshold) return HeadKind::next;
   if (summary.self > kPositionThreshold) return HeadKind::self;
   if (summary.special > kMassThreshold) return HeadKind::special;
+  if (rests_on_first && summary.first > kMassThreshold) return HeadKind::first;
   if (summary.punctuation > kMassThreshold) return HeadKind::punctuation;
   if (summary.relative_entropy > kBroadThreshold) return HeadKind::broad;
   return HeadKind::content;
@@ -199,7 +203,7 @@ class Summary {
     links_.merge(rows.links);
   }
 
-  HeadSummary finish(size_t layer, size_t head) const {
+  HeadSummary finish(const Setting& setting, size_t layer, size_t head) const {
     HeadSummary summary;
     summary.layer = layer;
     summary.head = head;
@@ -216,7 +220,7 @@ class Summary {
     summary.special = special_.value();
     summary.punctuation = punctuation_.value();
     summary.mean_distance = distance_.value();
-    summary.kind = kind_of(summary);
+    summary.kind = kind_of(summary, setting.rests_on_first);
     return summary;
   }
 
@@ -244,7 +248,7 @@ class Summary {
 std::vector<HeadSummary> summarize_layers(const capture::Trace& trace, const std::vector<size_t>& layers,
                                           size_t links_per_head) {
   const auto& heads = trace.info().heads;
-  const Setting setting = setting_of(trace.info().tokens);
+  const Setting setting = setting_of(trace.info());
   std::vector<ShownWeights> weights;
   for (const size_t layer : layers) weights.push_back(layer_weights(trace, layer));
   const size_t blocks = (setting.seq_len() + kQueries - 1) / kQueries;
@@ -258,7 +262,7 @@ std::vector<HeadSummary> summarize_layers(const capture::Trace& trace, const std
     for (size_t head = 0; head < heads.size(); ++head) {
       Summary summary(links_per_head);
       for (size_t block = 0; block < blocks; ++block) summary.add(setting, rows[layer * blocks + block][head]);
-      summaries.push_back(summary.finish(layers[layer], heads[head]));
+      summaries.push_back(summary.finish(setting, layers[layer], heads[head]));
     }
   }
   return summaries;
@@ -272,6 +276,7 @@ std::string_view name_of(HeadKind kind) {
     case HeadKind::next: return "next";
     case HeadKind::self: return "self";
     case HeadKind::special: return "special";
+    case HeadKind::first: return "first";
     case HeadKind::punctuation: return "punctuation";
     case HeadKind::broad: return "broad";
     case HeadKind::content: return "content";
@@ -285,30 +290,39 @@ std::string_view kind_rules() {
       "next         mean weight on the token after is over {0}\n"
       "self         mean weight on the token itself is over {0}\n"
       "special      mean mass on special tokens is over {1}\n"
+      "first        mean weight on the first token is over {1}, if heads rest there\n"
       "punctuation  mean mass on punctuation is over {1}\n"
       "broad        mean of entropy over the log of the number of visible keys is over {2}\n"
       "content      none of these: it links words\n"
       "The first that holds. Means are over the rows that see such a key. Content heads are ranked by their strongest\n"
-      "link between two different, non-special tokens: its weight times the share of the row's mass that is on\n"
-      "non-special tokens.\n",
+      "link between two different tokens on which heads do not rest: its weight times the share of the row's mass "
+      "that\n"
+      "is on such tokens. Heads rest on special tokens, and on the first token of a text that is read from left to\n"
+      "right and begins without one.\n",
       kPositionThreshold, kMassThreshold, kBroadThreshold);
   return text;
 }
 
-std::optional<RankedLink> strongest_link(std::span<const float> row, size_t query,
-                                         const std::vector<capture::TraceToken>& tokens) {
-  if (tokens[query].special) return {};
-  double mass = 0, special = 0;
+std::optional<RankedLink> strongest_link(std::span<const float> row, size_t query, std::span<const uint8_t> resting) {
+  if (resting[query] != 0) return {};
+  double mass = 0, rest = 0;
   std::optional<RankedLink> best;
   for (size_t key = 0; key < row.size(); ++key) {
     if (!(row[key] > 0) || !std::isfinite(row[key])) continue;
     mass += row[key];
-    if (tokens[key].special) special += row[key];
-    if (key == query || tokens[key].special) continue;
+    if (resting[key] != 0) rest += row[key];
+    if (key == query || resting[key] != 0) continue;
     if (!best || row[key] > best->link.weight) best = RankedLink{{query, key, row[key]}, 0};
   }
-  if (best) best->strength = best->link.weight * (mass - special) / mass;
+  if (best) best->strength = best->link.weight * (mass - rest) / mass;
   return best;
+}
+
+std::vector<uint8_t> resting_tokens(const capture::TraceInfo& info) {
+  std::vector<uint8_t> resting;
+  for (const capture::TraceToken& token : info.tokens) resting.push_back(token.special ? 1 : 0);
+  if (!resting.empty() && info.causal()) resting[0] = 1;
+  return resting;
 }
 
 HeadSummary summarize_head(const capture::Trace& trace, size_t layer, size_t head, size_t links_per_head) {

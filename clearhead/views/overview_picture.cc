@@ -180,7 +180,7 @@ class Overview {
   std::vector<Text> kind_lines(size_t room, size_t height) const {
     std::vector<std::vector<Text>> blocks;
     for (const HeadKind kind : {HeadKind::content, HeadKind::previous, HeadKind::next, HeadKind::self,
-                                HeadKind::punctuation, HeadKind::broad, HeadKind::special}) {
+                                HeadKind::punctuation, HeadKind::broad, HeadKind::first, HeadKind::special}) {
       if (count(kind) != 0) blocks.push_back(kind_block(kind, room));
     }
     size_t free = height - std::min(height, blocks.size());
@@ -237,10 +237,11 @@ class Overview {
 
   std::vector<Best> best_per_token() const {
     std::vector<std::optional<Best>> found(tokens_.size());
+    const std::vector<uint8_t> resting = resting_tokens(trace_.info());
     for (const HeadSummary& head : heads_) {
       if (head.kind != HeadKind::content) break;
       for_each_row(*head_weights(trace_, head.layer, head.head), [&](size_t query, std::span<const float> row) {
-        const auto link = strongest_link(row, query, tokens_);
+        const auto link = strongest_link(row, query, resting);
         std::optional<Best>& best = found[query];
         if (link && (!best || link->strength > best->strength)) best = Best{link->link, link->strength, &head};
       });

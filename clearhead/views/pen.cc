@@ -38,6 +38,7 @@ Rgb color_of(HeadKind kind, bool dark) {
     case HeadKind::next: return dark ? Rgb{38, 190, 145} : Rgb{0, 120, 84};
     case HeadKind::self: return dark ? Rgb{225, 140, 190} : Rgb{166, 60, 120};
     case HeadKind::special: return dark ? Rgb{120, 125, 140} : Rgb{125, 130, 140};
+    case HeadKind::first: return dark ? Rgb{140, 125, 120} : Rgb{140, 125, 115};
     case HeadKind::punctuation: return dark ? Rgb{235, 120, 50} : Rgb{184, 74, 0};
     case HeadKind::broad: return dark ? Rgb{150, 150, 215} : Rgb{90, 90, 170};
   }
@@ -160,6 +161,7 @@ std::string_view Pen::glyph(HeadKind kind) const {
     case HeadKind::next: return style_.ascii ? ">" : "\xE2\x96\xB8";
     case HeadKind::self: return style_.ascii ? "o" : "\xE2\x97\x86";
     case HeadKind::special: return style_.ascii ? "." : "\xC2\xB7";
+    case HeadKind::first: return style_.ascii ? "|" : "\xE2\x94\x82";
     case HeadKind::punctuation: return style_.ascii ? "," : "\xE2\x80\xA2";
     case HeadKind::broad: return style_.ascii ? "~" : "\xE2\x97\x8B";
   }

@@ -79,9 +79,10 @@ struct Place {
 // Content heads by the strength of their strongest link from the token; then the others as given.
 std::vector<Place> heads_for(const capture::Trace& trace, size_t query, const std::vector<HeadSummary>& heads) {
   std::vector<Place> places;
+  const std::vector<uint8_t> resting = resting_tokens(trace.info());
   for (size_t i = 0; i < heads.size(); ++i) {
     const std::vector<float> row = row_of(*head_weights(trace, heads[i].layer, heads[i].head), query);
-    const auto link = strongest_link(row, query, trace.info().tokens);
+    const auto link = strongest_link(row, query, resting);
     const double strength = link ? link->strength : 0;
     places.push_back({i, heads[i].kind == HeadKind::content ? strength : strength - 2});
   }

@@ -150,14 +150,31 @@ TEST(HeadSummary, LinksAreStrongestFirstAndNeverSpecialOrSelf) {
 }
 
 TEST(HeadSummary, TheStrongestLinkOfARowIsRankedAlike) {
-  const auto tokens = tests::tokens_of({"[CLS]", "b", "c", "d"});
+  const std::vector<uint8_t> resting{1, 0, 0, 0};
   const std::vector<float> row{0.5F, 0.05F, 0.45F, 0};
-  const auto link = strongest_link(row, 1, tokens);
+  const auto link = strongest_link(row, 1, resting);
   ASSERT_TRUE(link.has_value());
   EXPECT_EQ(link->link.key, 2U);
   EXPECT_NEAR(link->strength, 0.45 * 0.5, 1e-7);
-  EXPECT_FALSE(strongest_link(row, 0, tokens).has_value());
-  EXPECT_FALSE(strongest_link(std::vector<float>(4, 0), 1, tokens).has_value());
+  EXPECT_FALSE(strongest_link(row, 0, resting).has_value());
+  EXPECT_FALSE(strongest_link(std::vector<float>(4, 0), 1, resting).has_value());
+}
+
+TEST(HeadSummary, HeadsOfADecoderRestOnTheFirstToken) {
+  const std::string causal = R"({"causal": "offset"})", both_ways = R"({"causal": "none"})";
+  const std::vector<std::string> plain{"a", "b", "c"}, marked{"[BOS]", "b", "c"};
+  const std::vector<float> resting{1, 0, 0, 0.9F, 0.1F, 0, 0.9F, 0.05F, 0.05F},
+      linking{1, 0, 0, 0.5F, 0.5F, 0, 0.25F, 0.5F, 0.25F};
+  EXPECT_EQ(only_head(trace_of(plain, {resting}, causal)).kind, HeadKind::first);
+  EXPECT_NE(only_head(trace_of(plain, {resting}, both_ways)).kind, HeadKind::first);
+  EXPECT_NE(only_head(trace_of(plain, {resting})).kind, HeadKind::first);
+  EXPECT_EQ(only_head(trace_of(marked, {resting}, causal)).kind, HeadKind::special);
+  const auto links = only_head(trace_of(plain, {linking}, causal)).links;
+  ASSERT_EQ(links.size(), 1U);
+  EXPECT_EQ(links[0].query, 2U);
+  EXPECT_EQ(links[0].key, 1U);
+  EXPECT_NEAR(only_head(trace_of(plain, {linking}, causal)).telling, 0.5 * 0.75, 1e-7);
+  EXPECT_FALSE(only_head(trace_of(plain, {linking}, causal)).special);
 }
 
 TEST(HeadSummary, NoNumberUpsetsTheOrder) {

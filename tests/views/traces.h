@@ -47,9 +47,12 @@ inline capture::TraceInfo info_of(std::vector<capture::TraceToken> tokens, size_
 }
 
 // A trace of one layer. Shapes: weights of each head [seq, seq].
-inline capture::Trace trace_of(const std::vector<std::string>& texts, const std::vector<std::vector<float>>& heads) {
+inline capture::Trace trace_of(const std::vector<std::string>& texts, const std::vector<std::vector<float>>& heads,
+                               const std::string& attention = "") {
   const size_t n = texts.size();
-  capture::Trace trace(info_of(tokens_of(texts), 1, heads.size()));
+  capture::TraceInfo info = info_of(tokens_of(texts), 1, heads.size());
+  info.attention = attention;
+  capture::Trace trace(std::move(info));
   tensor::Tensor weights(tensor::Shape{1, heads.size(), n, n});
   for (size_t h = 0; h < heads.size(); ++h)
     std::copy(heads[h].begin(), heads[h].end(), weights.as<float>().begin() + static_cast<std::ptrdiff_t>(h * n * n));
