@@ -101,6 +101,7 @@ struct Session::Parts {
   std::string name;
   model::LoadedModel model;
   std::optional<text::Tokenizer> tokenizer;  // absent: the toy's
+  std::string chat_template = "";
 
   text::Encoding encode(std::string_view text) const {
     return tokenizer ? tokenizer->encode(text) : text::toy_encode(text);
@@ -169,7 +170,10 @@ Session Session::open(std::string_view model) {
       gguf != nullptr ? text::gguf_tokenizer(*gguf) : text::Tokenizer::from_file(checkpoint->tokenizer_path());
   model::LoadedModel loaded = model::load_model(checkpoint);
   for (std::string& warning : tokenizer.warnings()) loaded.warnings.push_back(std::move(warning));
-  return Session(std::make_unique<Parts>(Parts{valid_utf8(model), std::move(loaded), std::move(tokenizer)}));
+  std::string chat_template;
+  if (gguf != nullptr) chat_template = gguf->find_word("tokenizer.chat_template").value_or("");
+  return Session(std::make_unique<Parts>(
+      Parts{valid_utf8(model), std::move(loaded), std::move(tokenizer), std::move(chat_template)}));
 }
 
 Session Session::toy(const ToyConfig& config) {
@@ -179,6 +183,13 @@ Session Session::toy(const ToyConfig& config) {
 const std::string& Session::name() const { return parts_->name; }
 const model::Transformer& Session::transformer() const { return parts_->model.transformer; }
 const std::vector<std::string>& Session::warnings() const { return parts_->model.warnings; }
+const std::vector<int64_t>& Session::end_ids() const { return parts_->model.end_ids; }
+std::string_view Session::chat_template() const { return parts_->chat_template; }
+
+std::string Session::decode(std::span<const int64_t> ids) const {
+  if (!parts_->tokenizer) base::refuse("text", "a model with a vocabulary", "the toy, which has none");
+  return parts_->tokenizer->decode(ids, true);
+}
 
 TokenizedText Session::tokenize(std::string_view text, bool truncate) const {
   TokenizedText result;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,6 +84,13 @@ class Session {
   };
   Recorded record(const TokenizedText& tokenized, const capture::Selection& selection,
                   const std::filesystem::path& path, const RunOptions& options = {}) const;
+
+  // The text of ids, special tokens left out. Throws: Error for an id outside the vocabulary.
+  std::string decode(std::span<const int64_t> ids) const;
+  // Tokens that end a text, as the model's files say.
+  const std::vector<int64_t>& end_ids() const;
+  // The chat template of a GGUF, or nothing; it is looked at for known names and never run.
+  std::string_view chat_template() const;
 
   // The last hidden state [1, seq, d_model], nothing recorded. Throws: as run.
   tensor::Tensor encode(std::string_view text, const RunOptions& options = {}) const;

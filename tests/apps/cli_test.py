@@ -220,7 +220,7 @@ class Others(unittest.TestCase):
     def test_help_version_completion_and_manual(self):
         self.assertIn("attend", run("--help").out)
         self.assertRegex(run("--version").out, r"clearhead \d+\.\d+\.\d+")
-        for command in ("attend", "lesson", "heads", "tokenize", "record", "verify", "inspect", "models", "fetch", "bench", "op", "completion", "manual"):
+        for command in ("attend", "lesson", "heads", "tokenize", "record", "verify", "generate", "inspect", "models", "fetch", "bench", "op", "completion", "manual"):
             done = run(command, "--help")
             self.assertEqual((done.returncode, done.err), (0, ""))
         self.assertIn("over 0.5", run("heads", "--help").out)

@@ -19,6 +19,7 @@ void add_heads(CLI::App& program, Action& action);
 void add_tokenize(CLI::App& program, Action& action);
 void add_record(CLI::App& program, Action& action);
 void add_verify(CLI::App& program, Action& action);
+void add_generate(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
 void add_models(CLI::App& program, Action& action);
 void add_fetch(CLI::App& program, Action& action);

@@ -54,6 +54,7 @@ void add_commands(CLI::App& program, Action& action) {
   add_tokenize(program, action);
   add_record(program, action);
   add_verify(program, action);
+  add_generate(program, action);
   add_inspect(program, action);
   add_models(program, action);
   add_fetch(program, action);

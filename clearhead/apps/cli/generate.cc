@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/engine/generate.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clearhead/apps/cli/commands.h"
+#include "clearhead/apps/cli/common.h"
+#include "clearhead/apps/cli/console.h"
+#include "clearhead/apps/cli/watch.h"
+#include "clearhead/base/error.h"
+#include "clearhead/base/interrupt.h"
+#include "clearhead/base/utf8.h"
+#include "clearhead/engine/chat.h"
+#include "clearhead/views/terminal.h"
+
+namespace clearhead::apps {
+namespace {
+
+constexpr const char* kWriter = "smollm2-135m-instruct";  // if the user names no model
+constexpr size_t kLooks = 3;                              // heads shown of each new token
+constexpr size_t kTokenColumns = 16;
+
+struct Flags {
+  OutputFlags output;
+  std::optional<std::string> prompt, file;
+  std::string model, memory_limit, chat, system;
+  engine::GenerateOptions options;
+  bool attend = false, chat_given = false;
+};
+
+std::string read_prompt(const Flags& flags) {
+  TextFlags text;
+  text.text = flags.prompt;
+  text.file = flags.file;
+  return text.texts().front();
+}
+
+// Words for every token that a head may have looked at: those of the prompt, then the new ones.
+class Words {
+ public:
+  Words(const engine::Session& session, const std::string& prompt) {
+    for (const capture::TraceToken& token : session.tokenize(prompt, true).tokens) words_.push_back(token.text);
+  }
+  void add(const std::string& word) {
+    const size_t begin = word.find_first_not_of(' ');  // words of the prompt are without it too
+    words_.push_back(begin == std::string::npos ? word : word.substr(begin));
+  }
+  const std::string& operator[](size_t index) const { return words_[index]; }
+
+ private:
+  std::vector<std::string> words_;
+};
+
+// The text of a model as it may be written: line breaks and tabs stay, no other control character reaches the terminal.
+std::string shown(std::string_view text, const views::Style& style) {
+  std::string output;
+  while (!text.empty()) {
+    const base::CodePoint point = base::decode_utf8(text);
+    const std::string_view one = text.substr(0, point.length);
+    const bool is_control = point.value < 0x20 || (point.value >= 0x7f && point.value < 0xa0);
+    const bool stays = one == "\n" || one == "\t" || !(is_control || (style.ascii && point.value > 0x7f));
+    output += stays ? std::string(one) : views::printable(one, style);
+    text.remove_prefix(point.length);
+  }
+  return output;
+}
+
+// One line of --attend: the new token, and where the heads looked that looked hardest.
+std::string look_line(const std::string& token, const std::vector<engine::Look>& looks, const Words& words,
+                      const views::Style& style) {
+  std::string line = views::fit(views::printable(token, style), kTokenColumns, style);
+  for (const engine::Look& look : looks) {
+    line += fmt::format("  layer {} head {}: {} {:.0f} %", look.layer, look.head,
+                        views::printable(words[look.key], style), 100 * static_cast<double>(look.weight));
+  }
+  return line + "\n";
+}
+
+nlohmann::ordered_json looks_json(const std::vector<std::vector<engine::Look>>& looks) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const auto& of_token : looks) {
+    nlohmann::ordered_json row = nlohmann::ordered_json::array();
+    for (const engine::Look& look : of_token) {
+      row.push_back({{"layer", look.layer}, {"head", look.head}, {"key", look.key}, {"weight", look.weight}});
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string generated_json(const std::string& model, const engine::Generated& result, bool attend) {
+  nlohmann::ordered_json document;
+  document["model"] = model;
+  document["prompt_ids"] = result.prompt_ids;
+  document["ids"] = result.ids;
+  document["text"] = result.text;
+  document["stopped_by"] = result.stopped_by;
+  if (attend) document["looks"] = looks_json(result.looks);
+  return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string asked(const Flags& flags, const engine::Session& session) {
+  const std::string prompt = read_prompt(flags);
+  if (!flags.chat_given) return prompt;
+  const engine::ChatStyle style =
+      flags.chat == "auto" ? engine::recognise_chat(session.chat_template()) : engine::parse_chat(flags.chat);
+  return engine::chat_prompt(style, flags.system, prompt);
+}
+
+// Whoever interrupts a text finds the next prompt on a line of its own.
+engine::Generated write_on(const engine::Session& session, const std::string& prompt,
+                           const engine::GenerateOptions& options, const Flags& flags) {
+  try {
+    return engine::generate(session, prompt, options);
+  } catch (const base::Interrupted&) {
+    if (!flags.output.json && !flags.attend) write_output("\n");
+    throw;
+  }
+}
+
+void run(const Flags& flags) {
+  const views::Style style = flags.output.apply();
+  const engine::Session session = open_session(flags.model.empty() ? kWriter : flags.model);
+  for (const std::string& warning : session.warnings()) note(warning);
+  const std::string prompt = asked(flags, session);
+  engine::GenerateOptions options = flags.options;
+  if (!flags.memory_limit.empty()) options.memory_limit = parse_bytes(flags.memory_limit, "--memory-limit");
+  Words words(session, prompt);
+  if (flags.attend) options.looks = kLooks;
+  if (flags.attend && !flags.output.json) {
+    options.on_token = [&](const std::string& text, const std::vector<engine::Look>& looks) {
+      write_output(look_line(text, looks, words, style));
+      words.add(text);
+    };
+  } else if (!flags.output.json) {
+    options.on_text = [&](std::string_view text) { write_output(shown(text, style)); };
+  }
+  const engine::Generated result = write_on(session, prompt, options, flags);
+  if (flags.output.json) return write_output(generated_json(session.name(), result, flags.attend));
+  if (!flags.attend) write_output("\n");
+  if (result.stopped_by == "context") {
+    note(fmt::format("stopped at {} tokens, the positions of the model", session.config().context_len));
+  }
+}
+
+void add_sampling_flags(CLI::App& command, engine::Sampling& sampling) {
+  command.add_option("--temperature", sampling.temperature, "0: always the likeliest token (default); 1: as trained")
+      ->type_name("T");
+  command.add_option("--top-k", sampling.top_k, "draw among the K likeliest tokens only (default 0: all)")
+      ->check(whole_number)
+      ->type_name("K");
+  command
+      .add_option("--top-p", sampling.top_p, "draw among the fewest tokens whose probabilities sum to P (default 1)")
+      ->type_name("P");
+  command.add_option("--min-p", sampling.min_p, "draw among tokens at least P times as likely as the likeliest")
+      ->type_name("P");
+  command
+      .add_option("--repetition-penalty", sampling.repetition_penalty,
+                  "above 1: tokens of the text so far are less likely")
+      ->type_name("R");
+  command.add_option("--seed", sampling.seed, "the same seed draws the same tokens (default 0)")
+      ->check(whole_number)
+      ->type_name("S");
+}
+
+}  // namespace
+
+void add_generate(CLI::App& program, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& command = *program.add_subcommand("generate", "Continue a text, and show where heads look on the way");
+  command.add_option("prompt", flags->prompt, "the text to continue; - for standard input")->type_name("TEXT");
+  command.add_option("--file", flags->file, "read the prompt from a file")->type_name("FILE");
+  add_model_flag(command, flags->model);
+  command.add_option("--max-tokens", flags->options.max_tokens, "write at most N tokens (default 128)")
+      ->check(whole_number)
+      ->type_name("N");
+  add_sampling_flags(command, flags->options.sampling);
+  command.add_option("--stop", flags->options.stop, "stop before this text; may be given several times")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  CLI::Option* chat =
+      command.add_option("--chat", flags->chat, "put the prompt as a question: auto, chatml, llama3, llama2 or gemma")
+          ->type_name("STYLE");
+  command.add_option("--system", flags->system, "with --chat: an instruction before the question")
+      ->needs(chat)
+      ->type_name("TEXT");
+  command.add_flag("--attend", flags->attend, "show of each new token where the heads looked that looked hardest");
+  command
+      .add_option("--memory-limit", flags->memory_limit,
+                  "refuse a run that would keep more (default: half of what is free)")
+      ->type_name("BYTES");
+  add_output_flags(command, flags->output);
+  command.callback([flags, chat, &action] {
+    flags->chat_given = chat->count() > 0;
+    action = [flags] { run(*flags); };
+  });
+}
+
+}  // namespace clearhead::apps

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/engine/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "clearhead/base/error.h"
+#include "clearhead/engine/memory_estimate.h"
+#include "clearhead/model/key_value_cache.h"
+
+namespace clearhead::engine {
+namespace {
+
+constexpr size_t kChunk = 512;         // tokens of a prompt that are read at a time
+constexpr size_t kContextTokens = 16;  // of the prompt that are decoded with the new ones, for the spaces between
+constexpr std::string_view kReplacement = "\uFFFD";
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Finds where heads look from the last row of a run. May be shared by all layers of one run.
+class Looker : public capture::Observer {
+ public:
+  Looker(size_t wanted, const std::vector<bool>& is_special) : wanted_(wanted), is_special_(is_special) {}
+
+  bool wants(capture::Stage stage, size_t) const override { return wanted_ > 0 && stage == capture::Stage::weights; }
+
+  void observe(capture::Stage, size_t layer, const tensor::TensorView& values) override {
+    const tensor::Shape& shape = values.shape();  // [1, heads, query, key]
+    const std::span<const float> weights = values.as<float>();
+    Look best{layer, 0, 0, 0};
+    for (size_t head = 0; head < shape[1]; ++head) {
+      look(weights.subspan(((head + 1) * shape[2] - 1) * shape[3], shape[3]), head, best);
+    }
+    if (best.weight > 0) looks_.push_back(best);
+  }
+
+  void observe_source(capture::Stage, size_t layer, const capture::WeightSource& source) override {
+    std::vector<float> row(source.key_len());
+    Look best{layer, 0, 0, 0};
+    for (size_t head = 0; head < source.num_heads(); ++head) {
+      source.row(0, head, source.query_len() - 1, row);
+      look(row, head, best);
+    }
+    if (best.weight > 0) looks_.push_back(best);
+  }
+
+  std::vector<Look> take() {
+    std::ranges::stable_sort(looks_, [](const Look& a, const Look& b) { return a.weight > b.weight; });
+    if (looks_.size() > wanted_) looks_.resize(wanted_);
+    return std::exchange(looks_, {});
+  }
+
+ private:
+  // Puts the head's strongest weight into best if it is stronger.
+  void look(std::span<const float> row, size_t head, Look& best) const {
+    for (size_t key = 1; key + 1 < row.size(); ++key) {
+      const bool special = key < is_special_.size() && is_special_[key];
+      if (row[key] > best.weight && !special) best = {best.layer, head, key, row[key]};
+    }
+  }
+
+  size_t wanted_;
+  const std::vector<bool>& is_special_;
+  std::vector<Look> looks_;
+};
+
+// The text of the new tokens as it grows.
+class Writer {
+ public:
+  Writer(const Session& session, std::span<const int64_t> prompt_ids, const GenerateOptions& options)
+      : session_(session), options_(options) {
+    const size_t count = std::min(prompt_ids.size(), kContextTokens);
+    context_.assign(prompt_ids.end() - static_cast<std::ptrdiff_t>(count), prompt_ids.end());
+    before_ = session.decode(context_);
+  }
+
+  // Takes one more token and hands on what is certain by now. Returns whether a stop text was written.
+  bool add(int64_t id) {
+    context_.push_back(id);
+    const std::string all = session_.decode(context_);
+    text_ = all.starts_with(before_) ? all.substr(before_.size()) : all;
+    for (const std::string& stop : options_.stop) {
+      const size_t place = stop.empty() ? std::string::npos : text_.find(stop);
+      if (place == std::string::npos) continue;
+      text_.resize(place);
+      return true;
+    }
+    hand_on(certain());
+    return false;
+  }
+
+  // Hands on the rest.
+  std::string finish() {
+    hand_on(text_.size());
+    return std::move(text_);
+  }
+
+ private:
+  // Bytes of the text that more tokens will not change: a character may be whole only with the next token, and a stop
+  // text may have begun.
+  size_t certain() const {
+    std::string_view sure = text_;
+    while (sure.ends_with(kReplacement)) sure.remove_suffix(kReplacement.size());
+    size_t size = sure.size();
+    for (const std::string& stop : options_.stop) {
+      for (size_t begun = std::min(stop.size(), sure.size()); begun > 0; --begun) {
+        if (!sure.ends_with(std::string_view(stop).substr(0, begun))) continue;
+        size = std::min(size, sure.size() - begun);
+        break;
+      }
+    }
+    return size;
+  }
+
+  void hand_on(size_t end) {
+    if (end <= told_) return;
+    if (options_.on_text) options_.on_text(std::string_view(text_).substr(told_, end - told_));
+    told_ = end;
+  }
+
+  const Session& session_;
+  const GenerateOptions& options_;
+  std::vector<int64_t> context_;
+  std::string before_, text_;
+  size_t told_ = 0;  // bytes of text_ that were handed on
+};
+
+void check_model(const Session& session) {
+  const model::ModelConfig& config = session.config();
+  if (!session.transformer().has(capture::Stage::logits) || config.attention.causal == attention::Causal::none) {
+    base::refuse("generate", "a model that writes text (a decoder with a head over the vocabulary)",
+                 fmt::format("{}, of the family {}", base::quoted(session.name()), config.family),
+                 "smollm2-135m-instruct is one");
+  }
+}
+
+void check_memory(const Session& session, size_t tokens, const GenerateOptions& options) {
+  const size_t chunk = session.memory_estimate(std::min(tokens, kChunk), {});
+  const size_t cache = model::KeyValueCache::bytes(session.config(), tokens);
+  const size_t needed = cache > kUncountable - chunk ? kUncountable : chunk + cache;
+  const auto free = free_memory();
+  const size_t limit = options.memory_limit.value_or(free ? *free / 2 : kUncountable);
+  if (needed <= limit) return;
+  base::refuse("memory", fmt::format("a run that keeps at most {} bytes", limit), fmt::format("{} bytes", needed),
+               "write fewer tokens, or raise the limit");
+}
+
+// The model with what it has read.
+class Reader {
+ public:
+  Reader(const Session& session, size_t max_tokens)
+      : transformer_(session.transformer()), cache_(session.config(), max_tokens) {}
+
+  // Logits of what follows ids, which follow what was read before.
+  std::vector<float> read(std::span<const int64_t> ids, capture::Observer* observer) {
+    tensor::Tensor hidden;
+    for (size_t first = 0; first < ids.size(); first += kChunk) {
+      const auto chunk = ids.subspan(first, std::min(kChunk, ids.size() - first));
+      const bool last = first + chunk.size() == ids.size();
+      hidden = transformer_.run({.ids = chunk, .type_ids = {}, .cache = &cache_}, last ? observer : nullptr);
+    }
+    const size_t d_model = transformer_.config().d_model;
+    const std::span<const float> all = std::as_const(hidden).as<float>();
+    const tensor::Tensor logits = transformer_.logits(all.last(d_model));
+    const std::span<const float> values = logits.as<float>();
+    return {values.begin(), values.end()};
+  }
+
+ private:
+  const model::Transformer& transformer_;
+  model::KeyValueCache cache_;
+};
+
+}  // namespace
+
+Generated generate(const Session& session, std::string_view prompt, const GenerateOptions& options) {
+  check_model(session);
+  const TokenizedText tokens = session.tokenize(prompt, true);
+  Generated result;
+  std::vector<bool> is_special;
+  for (const capture::TraceToken& token : tokens.tokens) {
+    result.prompt_ids.push_back(token.id);
+    is_special.push_back(token.special);
+  }
+  const size_t context_len = session.config().context_len, prompt_len = result.prompt_ids.size() + tokens.cut;
+  if (context_len != 0 && prompt_len >= context_len) {
+    base::refuse(
+        "generate",
+        fmt::format("a prompt of fewer than {} tokens, the positions of {}", context_len, base::quoted(session.name())),
+        fmt::format("{}", prompt_len), "shorten the prompt");
+  }
+  const size_t room = context_len == 0 ? options.max_tokens : context_len - prompt_len;
+  const size_t most = std::min(options.max_tokens, room);
+  check_memory(session, prompt_len + most, options);
+
+  Reader reader(session, prompt_len + most);
+  Sampler sampler(options.sampling);
+  Writer writer(session, result.prompt_ids, options);
+  Looker looker(options.looks, is_special);
+  std::vector<int64_t> seen = result.prompt_ids;
+  auto start = std::chrono::steady_clock::now();
+  std::vector<float> logits = reader.read(result.prompt_ids, &looker);
+  result.prompt_seconds = seconds_since(start);
+  start = std::chrono::steady_clock::now();
+  result.stopped_by = most < options.max_tokens ? "context" : "length";
+  while (result.ids.size() < most) {
+    const auto id = static_cast<int64_t>(sampler.pick(logits, seen));
+    if (std::ranges::find(session.end_ids(), id) != session.end_ids().end()) {
+      result.stopped_by = "end";
+      break;
+    }
+    result.ids.push_back(id);
+    seen.push_back(id);
+    result.looks.push_back(looker.take());
+    const bool stopped = writer.add(id);
+    if (options.on_token) options.on_token(session.decode(std::span(&seen.back(), 1)), result.looks.back());
+    if (stopped) {
+      result.stopped_by = "stop";
+      break;
+    }
+    if (result.ids.size() < most) logits = reader.read(std::span(&seen.back(), 1), &looker);
+  }
+  result.seconds = seconds_since(start);
+  result.text = writer.finish();
+  return result;
+}
+
+}  // namespace clearhead::engine

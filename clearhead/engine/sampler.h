@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <vector>
+
+namespace clearhead::engine {
+
+// How the next token is drawn from its logits z. In this order:
+//
+//   repetition_penalty r   tokens of the text so far: z / r where z > 0, z r elsewhere      (Keskar et al. 2019)
+//   temperature t          0: the token of the largest z, the first of equals; else z / t
+//   top_k                  the k largest; 0: all
+//   min_p                  those whose probability is at least min_p times the largest
+//   top_p                  the fewest, largest first, whose probabilities sum to top_p       (Holtzman et al. 2019)
+struct Sampling {
+  double temperature = 0;
+  size_t top_k = 0;
+  double top_p = 1, min_p = 0;
+  double repetition_penalty = 1;
+  uint64_t seed = 0;
+
+  // Throws: Error (usage) naming what is out of its range.
+  void check() const;
+};
+
+// Draws one token after the other: the same for the same logits, settings and seed, on every machine.
+class Sampler {
+ public:
+  explicit Sampler(const Sampling& sampling);
+
+  // Index of the chosen logit. seen: tokens of the text so far. Throws: Error if no logit is a number.
+  size_t pick(std::span<const float> logits, std::span<const int64_t> seen);
+
+ private:
+  // A number in [0, 1), the next of the seed's.
+  double next_uniform();
+
+  Sampling sampling_;
+  uint64_t drawn_ = 0;
+};
+
+}  // namespace clearhead::engine

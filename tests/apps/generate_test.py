@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A text is continued: what is written, its JSON, its ends."""
+import json, signal, subprocess, sys, unittest
+from pathlib import Path
+
+from program import PROGRAM, document, run
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests/views"))
+from validate_schema import validate  # noqa: E402
+
+BEGUN = "The cat sat on the"
+
+
+class Generate(unittest.TestCase):
+    def refused(self, code, words, *command, **more):
+        done = run("generate", *command, **more)
+        self.assertEqual((done.returncode, done.out), (code, ""), done.err)
+        self.assertEqual(len(done.err.splitlines()), 1, done.err)
+        for word in words:
+            self.assertIn(word, done.err)
+
+    def test_text_json_and_looks_tell_the_same(self):
+        told = run("generate", BEGUN, "--max-tokens", "12")
+        self.assertEqual((told.returncode, told.err), (0, ""))
+        found = document("generate", BEGUN, "--max-tokens", "12", "--attend")
+        validate(found, json.loads((ROOT / "docs/schema/generate.schema.json").read_text()))
+        self.assertEqual(found["prompt_ids"], [504, 2644, 2643, 335, 260])
+        self.assertEqual(told.out, found["text"] + "\n")
+        self.assertEqual((len(found["ids"]), found["stopped_by"], found["model"]), (12, "length", "smollm2-135m-instruct"))
+        for place, looks in enumerate(found["looks"]):
+            self.assertEqual(len(looks), 3)
+            for look in looks:
+                self.assertTrue(0 < look["key"] < 4 + place and 0 < look["weight"] <= 1, look)
+        seen = run("generate", BEGUN, "--max-tokens", "12", "--attend", "--ascii")
+        self.assertTrue(seen.out.isascii())
+        lines = seen.out.splitlines()
+        self.assertEqual(len(lines), 12)
+        for line, looks in zip(lines, found["looks"]):
+            for look in looks:
+                self.assertIn(f"layer {look['layer']} head {look['head']}:", line)
+
+    def test_a_seed_draws_the_same_again(self):
+        drawn = [run("generate", BEGUN, "--max-tokens", "10", "--temperature", "0.8", "--seed", seed).out for seed in "334"]
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertNotEqual(drawn[0], drawn[2])
+
+    def test_a_question_a_stop_text_and_no_tokens(self):
+        answer = document("generate", "--file", "-", "--chat", "auto", stdin=b"What is the capital of France?\n")
+        self.assertIn("Paris", answer["text"])
+        self.assertEqual(answer["stopped_by"], "end")
+        stopped = document("generate", "What is the capital of France?", "--chat", "chatml", "--stop", "Paris")
+        self.assertEqual(stopped["text"], answer["text"][:answer["text"].index("Paris")])
+        self.assertEqual(stopped["stopped_by"], "stop")
+        self.assertEqual(run("generate", BEGUN, "--max-tokens", "0").out, "\n")
+
+    def test_bad_input(self):
+        self.refused(2, ["[generate]", "minilm", "smollm2-135m-instruct is one"], BEGUN, "--model", "minilm")
+        self.refused(2, ["an empty text"], "")
+        self.refused(2, ["fewer than", "found"], "--file", "-", stdin=b"cat " * 9000)
+        self.refused(2, ["[chat]", "waltz"], BEGUN, "--chat", "waltz")
+        self.refused(2, ["[temperature]"], BEGUN, "--temperature", "-1")
+        self.refused(2, ["whole number"], BEGUN, "--max-tokens", "many")
+        self.refused(2, ["--system"], BEGUN, "--system", "Be brief.")
+        self.refused(2, ["[memory]"], BEGUN, "--memory-limit", "1K")
+
+    def test_a_closed_pipe_ends_quietly(self):
+        shell = subprocess.run(f"'{PROGRAM}' generate '{BEGUN}' | head -c 3", shell=True, capture_output=True)
+        self.assertEqual((shell.returncode, shell.stderr), (0, b""))
+
+    def test_ctrl_c_ends_the_line(self):
+        with subprocess.Popen([PROGRAM, "generate", BEGUN, "--max-tokens", "2000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+            begun = child.stdout.read(4)
+            child.send_signal(signal.SIGINT)
+            rest, complaint = child.communicate(timeout=60)
+        self.assertEqual((child.returncode, complaint), (130, b""))
+        text = (begun + rest).decode()
+        self.assertTrue(text.endswith("\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

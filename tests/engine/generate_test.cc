@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clearhead/engine/generate.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "clearhead/base/interrupt.h"
+#include "clearhead/base/utf8.h"
+#include "clearhead/engine/chat.h"
+#include "clearhead/format/safetensors.h"
+#include "tests/support/error_text.h"
+#include "tests/support/model_folder.h"
+#include "tests/support/stage_collector.h"
+#include "tests/support/temporary_folder.h"
+
+namespace clearhead::engine {
+namespace {
+
+using capture::Stage;
+using tests::error_text;
+
+constexpr size_t kPositions = 64, kVocab = 48;
+const std::string kPrompt = "the cat";
+
+// Pieces of one byte each: letters, marks, a space, and bytes that begin and go on characters of two and of three.
+std::string byte_tokenizer() {
+  std::string vocabulary = R"("<end>": 0)";
+  size_t id = 1;
+  const auto add = [&](std::string_view piece) { vocabulary += fmt::format(R"(, "{}": {})", piece, id++); };
+  for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyz!?.,;:")) add(std::string_view(&c, 1));
+  for (const char* piece : {"\u0120", "\u00e4", "\u00c2", "\u00c3", "\u00c4", "\u00c5", "\u00c6", "\u00a9", "\u00b0",
+                            "\u00b1", "\u00b2", "\u00b3", "\u00bc", "\u00bd", "\u00be"})
+    add(piece);
+  return fmt::format(
+      R"({{"version": "1.0", "truncation": null, "padding": null,
+      "added_tokens": [{{"id": 0, "content": "<end>", "single_word": false, "lstrip": false, "rstrip": false,
+                         "normalized": false, "special": true}}],
+      "normalizer": null, "post_processor": null,
+      "pre_tokenizer": {{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}},
+      "decoder": {{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}},
+      "model": {{"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+                 "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false, "vocab": {{{}}},
+                 "merges": []}}}})",
+      vocabulary);
+}
+
+// A Llama of random parameters that reads bytes; end: its eos_token_id.
+Session small_writer(const std::string& end = "null") {
+  const auto source = std::filesystem::path(CLEARHEAD_TEST_DATA).parent_path().parent_path() / "model/data/decoders";
+  const tests::TemporaryFolder folder;
+  std::string config = tests::read_bytes(source / "llama/config.json");
+  const std::string old_end = R"("eos_token_id": 0)";
+  config.replace(config.find(old_end), old_end.size(), R"("eos_token_id": )" + end);
+  tests::write_bytes(folder / "config.json", config);
+  tests::write_bytes(folder / "tokenizer.json", byte_tokenizer());
+  std::filesystem::copy(source / "llama/model.safetensors", folder / "model.safetensors");
+  return Session::open(folder.path().string());
+}
+
+const Session& writer() {
+  static const Session session = small_writer();
+  return session;
+}
+
+// Options that draw every token about as often.
+GenerateOptions wild(uint64_t seed, size_t max_tokens = 40) {
+  GenerateOptions options{.max_tokens = max_tokens};
+  options.sampling = {.temperature = 1e6, .seed = seed};
+  return options;
+}
+
+TEST(Generate, EachTokenIsTheLikeliestAfterAllBeforeItAndLooksAreTheWeights) {
+  const Generated found = generate(writer(), kPrompt, {.max_tokens = 20, .looks = 2});
+  ASSERT_EQ(found.ids.size(), 20U);
+  ASSERT_EQ(found.looks.size(), 20U);
+  EXPECT_EQ(found.stopped_by, "length");
+  EXPECT_EQ(found.text, writer().decode(found.ids));
+  std::vector<int64_t> all = found.prompt_ids;
+  for (size_t i = 0; i < found.ids.size(); ++i) {
+    tests::StageCollector collector({Stage::weights, Stage::logits});
+    writer().transformer().run({.ids = all, .type_ids = {}}, &collector);
+    const tensor::Tensor& every = collector.get(Stage::logits);
+    const auto logits = every.as<float>().last(kVocab);
+    EXPECT_EQ(std::ranges::max_element(logits) - logits.begin(), found.ids[i]) << i;
+    ASSERT_EQ(found.looks[i].size(), 2U) << i;  // one of each layer
+    EXPECT_GE(found.looks[i][0].weight, found.looks[i][1].weight) << i;
+    for (const Look& look : found.looks[i]) {
+      const tensor::Tensor& weights = collector.get(Stage::weights, look.layer);
+      const auto row = weights.as<float>().subspan(((look.head + 1) * all.size() - 1) * all.size(), all.size());
+      EXPECT_EQ(look.weight, row[look.key]) << i;
+      EXPECT_EQ(look.weight, *std::max_element(row.begin() + 1, row.end() - 1)) << i;
+    }
+    all.push_back(found.ids[i]);
+  }
+}
+
+TEST(Generate, LookingChangesNoToken) {
+  const Generated seen = generate(writer(), kPrompt, {.max_tokens = 30, .looks = 3});
+  const Generated unseen = generate(writer(), kPrompt, {.max_tokens = 30});
+  EXPECT_EQ(seen.ids, unseen.ids);
+  EXPECT_TRUE(std::ranges::all_of(unseen.looks, [](const auto& looks) { return looks.empty(); }));
+}
+
+TEST(Generate, TextIsHandedOnByWholeCharacters) {
+  size_t replaced = 0, wide = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    GenerateOptions options = wild(seed);
+    std::string streamed;
+    size_t tokens = 0;
+    options.on_text = [&](std::string_view text) {
+      EXPECT_FALSE(base::first_invalid_utf8(text)) << seed;
+      streamed += text;
+    };
+    options.on_token = [&](const std::string&, const std::vector<Look>&) { ++tokens; };
+    const Generated found = generate(writer(), kPrompt, options);
+    EXPECT_EQ(streamed, found.text) << seed;
+    EXPECT_EQ(found.text, writer().decode(found.ids)) << seed;
+    EXPECT_EQ(tokens, found.ids.size()) << seed;
+    replaced += found.text.find("\uFFFD") != std::string::npos ? 1 : 0;
+    wide += std::ranges::any_of(found.text, [](char c) { return (c & '\xe0') == '\xc0'; }) ? 1 : 0;  // two tokens
+  }
+  EXPECT_GT(replaced, 0U);
+  EXPECT_GT(wide, 0U);
+}
+
+TEST(Generate, TheSameSeedWritesTheSame) {
+  const std::string once = generate(writer(), kPrompt, wild(3)).text;
+  EXPECT_EQ(generate(writer(), kPrompt, wild(3)).text, once);
+  EXPECT_NE(generate(writer(), kPrompt, wild(4)).text, once);
+}
+
+TEST(Generate, AStopTextEndsTheWritingAndIsLeftOut) {
+  const std::string whole = generate(writer(), kPrompt, wild(1)).text;
+  for (const size_t length : {size_t{1}, size_t{3}, size_t{6}}) {
+    GenerateOptions options = wild(1);
+    options.stop = {"never written", whole.substr(8, length)};
+    if (base::first_invalid_utf8(options.stop[1])) continue;
+    std::string streamed;
+    options.on_text = [&](std::string_view text) { streamed += text; };
+    const Generated found = generate(writer(), kPrompt, options);
+    EXPECT_EQ(found.text, whole.substr(0, whole.find(options.stop[1]))) << length;
+    EXPECT_EQ(streamed, found.text) << length;
+    EXPECT_EQ(found.stopped_by, "stop") << length;
+  }
+}
+
+TEST(Generate, TheTokenThatEndsATextEndsIt) {
+  const std::vector<int64_t> ids = generate(writer(), kPrompt, {.max_tokens = 12}).ids;
+  const size_t before = static_cast<size_t>(std::ranges::find(ids, ids.back()) - ids.begin());
+  const Session session = small_writer(fmt::format("[{}]", ids.back()));
+  EXPECT_EQ(session.end_ids(), (std::vector<int64_t>{ids.back()}));
+  const Generated found = generate(session, kPrompt, {.max_tokens = 12});
+  EXPECT_EQ(found.ids, (std::vector<int64_t>(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(before))));
+  EXPECT_EQ(found.stopped_by, "end");
+}
+
+TEST(Generate, AtTheLastPositionTheWritingStops) {
+  const Generated found = generate(writer(), kPrompt, {.max_tokens = 1000});
+  EXPECT_EQ(found.prompt_ids.size() + found.ids.size(), kPositions);
+  EXPECT_EQ(found.stopped_by, "context");
+  EXPECT_EQ(generate(writer(), std::string(kPositions - 1, 'a'), {.max_tokens = 9}).ids.size(), 1U);
+  for (const size_t length : {kPositions, kPositions + 5}) {
+    const std::string complaint = error_text([&] { generate(writer(), std::string(length, 'a')); });
+    EXPECT_TRUE(complaint.starts_with("usage: [generate] expected a prompt of fewer than 64 tokens")) << complaint;
+    EXPECT_NE(complaint.find(fmt::format("found {};", length)), std::string::npos) << complaint;
+  }
+}
+
+TEST(Generate, NoTokensMakeAnEmptyText) {
+  const Generated found = generate(writer(), kPrompt, {.max_tokens = 0});
+  EXPECT_TRUE(found.ids.empty());
+  EXPECT_EQ(found.text, "");
+  EXPECT_EQ(found.stopped_by, "length");
+}
+
+TEST(Generate, WhatCannotBeContinuedIsRefused) {
+  EXPECT_EQ(error_text([] { generate(writer(), ""); }),
+            "usage: [text] expected a text with at least one token; found an empty text");
+  EXPECT_TRUE(error_text([] {
+                generate(writer(), kPrompt, {.memory_limit = 100});
+              }).starts_with("usage: [memory] expected a run that keeps at most 100 bytes; found "));
+  EXPECT_TRUE(error_text([] {
+                generate(Session::open("toy"), kPrompt);
+              }).starts_with("usage: [generate] expected a model that writes text"));
+  GenerateOptions options;
+  options.sampling.top_p = 2;
+  EXPECT_EQ(error_text([&] { generate(writer(), kPrompt, options); }),
+            "usage: [top-p] expected above 0 and at most 1; found 2");
+}
+
+// An interrupt is asked for once and for all: the writing is given up in a process of its own.
+TEST(GenerateDeathTest, AnInterruptEndsTheWritingBetweenTokens) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto interrupted_run = [] {
+    size_t tokens = 0;
+    GenerateOptions options = wild(1);
+    options.on_token = [&](const std::string&, const std::vector<Look>&) {
+      if (++tokens == 5) base::request_interrupt();
+    };
+    try {
+      generate(writer(), kPrompt, options);
+    } catch (const base::Interrupted&) {
+      std::exit(static_cast<int>(tokens));
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(interrupted_run(), testing::ExitedWithCode(5), "");
+}
+
+// One process loads the model for all of it.
+TEST(Generate, Smollm2WritesWhatItsPeerWroteAndEndsItsAnswers) {
+  const Session session = Session::open(tests::smollm2_file().string());
+  const auto data = std::filesystem::path(CLEARHEAD_TEST_DATA).parent_path().parent_path() / "model/data";
+  const auto golden = format::SafetensorsFile::open(data / "smollm2_golden.safetensors");
+  const tensor::Tensor greedy = tensor::clone(golden.view("greedy.0"));
+  const auto expected = greedy.as<int64_t>();
+  const Generated found = generate(session, "The cat sat on the", {.max_tokens = expected.size(), .looks = 3});
+  EXPECT_EQ(found.ids, std::vector<int64_t>(expected.begin(), expected.end()));
+  const ChatStyle style = recognise_chat(session.chat_template());
+  EXPECT_EQ(style, ChatStyle::chatml);
+  const Generated answer = generate(session, chat_prompt(style, "", "What is the capital of France?"));
+  EXPECT_NE(answer.text.find("Paris"), std::string::npos) << answer.text;
+  EXPECT_EQ(answer.stopped_by, "end");
+}
+
+}  // namespace
+}  // namespace clearhead::engine
