@@ -144,7 +144,7 @@ void add_model_flag(CLI::App& command, std::string& model) {
   command
       .add_option(
           "--model", model,
-          "a name from `clearhead models`, a folder, a .safetensors file, or org/name in the Hugging Face cache")
+          "a name from `clearhead models`, a folder, a .safetensors or .gguf file, or org/name in the Hugging Face cache")
       ->type_name("M");
 }
 
