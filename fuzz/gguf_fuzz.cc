@@ -46,7 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (entry.block_type) check_blocks(file.blocks(entry.name));
     }
     const format::GgufMetadata& metadata = file.metadata();
-    for (const auto& [key, value] : metadata.values()) {
+    for (const auto& entry : metadata.values()) {
+      const auto& key = entry.first;  // clang 16 lets no lambda capture a structured binding under OpenMP
       if (value.text().empty()) std::abort();
       ask([&] { metadata.find_word(key); });
       ask([&] { metadata.find_count(key); });
