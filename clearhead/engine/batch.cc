@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <optional>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -66,6 +68,7 @@ class Batch::Runner {
   void run(std::span<const std::string> texts, const std::function<std::string(const BatchItem&)>& make,
            const std::function<void(size_t index, std::string made)>& take) {
     const std::vector<size_t> lengths = lengths_of(texts);
+    const size_t budget = tokens_together(lengths);
     for (size_t begin = 0; begin < texts.size();) {
       size_t end = begin, tokens = 0;
       while (end < texts.size() &&
@@ -73,7 +76,7 @@ class Batch::Runner {
         tokens += lengths[end++];
       }
       std::vector<std::string> made(end - begin);
-      for (const std::vector<size_t>& batch : batches_of(lengths, begin, end)) {
+      for (const std::vector<size_t>& batch : batches_of(lengths, begin, end, budget)) {
         base::check_interrupt();
         run_batch(texts, batch, lengths, [&](const BatchItem& item) { made[item.index - begin] = make(item); });
         done_ += batch.size();
@@ -101,14 +104,15 @@ class Batch::Runner {
   }
 
   // The texts [begin, end) in batches of like lengths, the longest first.
-  std::vector<std::vector<size_t>> batches_of(const std::vector<size_t>& lengths, size_t begin, size_t end) const {
+  static std::vector<std::vector<size_t>> batches_of(const std::vector<size_t>& lengths, size_t begin, size_t end,
+                                                     size_t budget) {
     std::vector<size_t> order;
     for (size_t i = begin; i < end; ++i) order.push_back(i);
     std::ranges::stable_sort(order, std::ranges::greater(), [&](size_t i) { return lengths[i]; });
     std::vector<std::vector<size_t>> batches;
     size_t tokens = 0;
     for (size_t i : order) {
-      if (batches.empty() || tokens + lengths[i] > options_.token_budget) {
+      if (batches.empty() || tokens + lengths[i] > budget) {
         batches.emplace_back();
         tokens = 0;
       }
@@ -118,14 +122,23 @@ class Batch::Runner {
     return batches;
   }
 
-  void check_memory(size_t tokens) const {
-    const RunBytes bytes = estimate_run(session_.transformer(), tokens, kept_);
-    const std::optional<size_t> available = free_memory();
-    if (!options_.memory_limit && !available) return;
+  // How many tokens may run together: the budget, or fewer where that many would pass the memory limit.
+  // Throws: Error for a text that passes the limit alone.
+  size_t tokens_together(const std::vector<size_t>& lengths) const {
+    const std::optional<size_t> available = options_.memory_limit ? std::nullopt : free_memory();
+    if (!options_.memory_limit && !available) return options_.token_budget;
     const size_t limit = options_.memory_limit ? *options_.memory_limit : *available / 2;
-    if (bytes.total() <= limit) return;
-    base::refuse("memory", fmt::format("a batch that keeps at most {} bytes", limit),
-                 fmt::format("{} bytes", bytes.total()), "record fewer layers or heads, or raise the limit");
+    const auto bytes = [&](size_t tokens) { return estimate_run(session_.transformer(), tokens, kept_).total(); };
+    const auto longest = std::ranges::max_element(lengths);
+    if (longest != lengths.end() && bytes(*longest) > limit) {
+      about_text(static_cast<size_t>(longest - lengths.begin()), lengths.size(), [&] {
+        base::refuse("memory", fmt::format("a run that keeps at most {} bytes", limit),
+                     fmt::format("{} bytes", bytes(*longest)), "record fewer layers or heads, or raise the limit");
+      });
+    }
+    const auto sizes = std::views::iota(size_t{1}, options_.token_budget + 1);
+    return static_cast<size_t>(std::ranges::partition_point(sizes, [&](size_t n) { return bytes(n) <= limit; }) -
+                               sizes.begin());
   }
 
   template <class Visit>
@@ -142,7 +155,6 @@ class Batch::Runner {
       lengths.push_back(all_lengths[index]);
       infos.push_back(session_.trace_info(one));
     }
-    check_memory(ids.size());
     capture::BatchRecorder recorder(kept_, std::move(infos), session_.config().attention.num_kv_heads);
     const std::span<const float> hidden = session_.transformer().run({ids, types, lengths}, workspace_, &recorder);
     std::vector<capture::Trace> traces = std::move(recorder).take();

@@ -11,6 +11,7 @@
 
 #include "clearhead/base/error.h"
 #include "clearhead/base/parallel.h"
+#include "clearhead/engine/memory_estimate.h"
 #include "clearhead/tensor/compare.h"
 #include "tests/support/error_text.h"
 
@@ -101,14 +102,38 @@ TEST(Batch, AnErrorOfMakeSaysWhichTextItIsAbout) {
             "text 2 of 2: [test] expected a; found b");
 }
 
-TEST(Batch, OverTheMemoryLimitIsRefusedWithTheEstimate) {
-  Batch batch(toy(), weights_of_two_heads(), {.memory_limit = 1000});
+TEST(Batch, ATextOverTheMemoryLimitIsRefusedWithTheEstimateBeforeAnythingRuns) {
+  const std::vector<std::string> texts = {"a", "a b c d e", "b"};
+  const size_t short_run = estimate_run(toy().transformer(), toy().tokenize("a").tokens.size(), {}).total();
+  size_t made = 0;
+  Batch batch(toy(), capture::Selection{}, {.memory_limit = short_run});
   const std::string text = error_text([&] {
     batch.run(
-        std::vector<std::string>{"a"}, [](const BatchItem&) { return std::string(); },
-        [](size_t, const std::string&) {});
+        texts, [&](const BatchItem&) { return std::string(++made, 'x'); }, [](size_t, const std::string&) {});
   });
-  EXPECT_NE(text.find("[memory] expected a batch that keeps at most 1000 bytes; found "), std::string::npos) << text;
+  const std::string begin =
+      fmt::format("usage: text 2 of 3: [memory] expected a run that keeps at most {} bytes; found ", short_run);
+  EXPECT_TRUE(text.starts_with(begin)) << text;
+  EXPECT_EQ(made, 0U);
+}
+
+TEST(Batch, TextsThatTogetherPassTheMemoryLimitRunInSmallerBatches) {
+  const std::vector<std::string> texts = texts_of(40);
+  size_t longest = 0;
+  for (const std::string& text : texts) longest = std::max(longest, toy().tokenize(text).tokens.size());
+  const size_t limit = estimate_run(toy().transformer(), longest, {}).total();
+  size_t batches = 0;
+  std::vector<size_t> done;
+  Batch batch(toy(), capture::Selection{}, {.memory_limit = limit, .progress = [&](size_t, size_t) { ++batches; }});
+  batch.run(
+      texts, [](const BatchItem& item) { return bytes_of(item.hidden); },
+      [&](size_t index, const std::string& made) {
+        const tensor::Tensor hidden = toy().encode(texts[index]);
+        EXPECT_EQ(made, bytes_of(hidden.as<float>())) << "text " << index;
+        done.push_back(index);
+      });
+  EXPECT_EQ(done.size(), texts.size());
+  EXPECT_GT(batches, 1U);
 }
 
 }  // namespace
