@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const format::GgufMetadata& metadata = file.metadata();
     for (const auto& entry : metadata.values()) {
       const auto& key = entry.first;  // clang 16 lets no lambda capture a structured binding under OpenMP
-      if (value.text().empty()) std::abort();
+      if (entry.second.text().empty()) std::abort();
       ask([&] { metadata.find_word(key); });
       ask([&] { metadata.find_count(key); });
       ask([&] { metadata.find_number(key); });

@@ -74,13 +74,14 @@ void PackedKeys::pack(const AttentionConfig& config, const AttentionInput& input
   places_.clear();
   units_.clear();
   for (const Sequence& sequence : sequences) {
-    const Place place{tile_count(sequence.key_len), tiles, key_room(sequence.key_len), keys};
+    const size_t room = input.caches.empty() ? key_room(sequence.key_len) : 0;  // a cache has packed them already
+    const Place place{tile_count(sequence.key_len), tiles, room, keys};
     for (size_t unit = 0; unit < config.num_kv_heads * place.num_tiles; ++unit) {
       units_.push_back({places_.size(), unit / place.num_tiles, unit % place.num_tiles});
     }
     places_.push_back(place);
     tiles += config.num_kv_heads * place.num_tiles;
-    if (input.caches.empty()) keys += config.num_kv_heads * place.room;
+    keys += config.num_kv_heads * place.room;
   }
   const size_t key_width = packed_key_width(config), value_width = packed_value_width(config);
   float* packed_keys = keys_.at_least(keys * key_width);

@@ -142,9 +142,9 @@ void add_output_flags(CLI::App& command, OutputFlags& flags) {
 
 void add_model_flag(CLI::App& command, std::string& model) {
   command
-      .add_option(
-          "--model", model,
-          "a name from `clearhead models`, a folder, a .safetensors or .gguf file, or org/name in the Hugging Face cache")
+      .add_option("--model", model,
+                  "a name from `clearhead models`, a folder, a .safetensors or .gguf file, or org/name in the Hugging "
+                  "Face cache")
       ->type_name("M");
 }
 
