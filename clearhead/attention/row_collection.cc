@@ -201,7 +201,7 @@ void RowCollection::end_overview(CollectionRoom& room, const EndedRows& rows) co
 
 size_t RowCollection::bins_per_part(const Sequence& sequence) const {
   const size_t bins = statistics_->overview->queries, width = (sequence.query_len + bins - 1) / bins;
-  return std::max<size_t>(1, kPartQueries / width);
+  return std::max<size_t>(1, kPartQueries / std::max<size_t>(1, width));  // a sequence may have no queries
 }
 
 size_t RowCollection::num_parts(const Sequence& sequence) const {

@@ -30,6 +30,14 @@ Tensors inputs() {
 const std::vector<std::string> kEverything = {"Y",        "qk_matmul_output", "entropy", "distance",    "top_weights",
                                               "top_keys", "group_mass",       "map_sum", "map_maximum", "received"};
 
+TEST(AttentionStatistics, OfNoQueriesAreAMapOfNothing) {
+  Tensors none = inputs();
+  none["Q"] = hashed_tensor(1, {kBatch, kHeads, 0, 8});
+  const Tensors found = OpRun()("attention", none, R"({"map_queries": 4, "map_keys": 7})", {"Y", "map_sum"});
+  EXPECT_EQ(found.at("Y").shape(), Shape({kBatch, kHeads, 0, 6}));
+  for (const float cell : floats(found.at("map_sum"))) EXPECT_EQ(cell, 0.0f);
+}
+
 TEST(AttentionStatistics, AreThoseOfTheWeights) {
   const Tensors found = OpRun()("attention", inputs(),
                                 R"({"is_causal": 1, "left_window_size": 290, "softcap": 3, "qk_matmul_output_mode": 3,
