@@ -49,7 +49,15 @@ class ParameterSource {
 
   // Throws: Error naming the tensor if it is missing, has another shape, or is of a type without fractions.
   linear::PackedLinear linear(const StoredLinear& stored);
+  // The map name.weight [outputs, inputs] with the bias name.bias.
+  linear::PackedLinear linear(const std::string& name, size_t outputs, size_t inputs) {
+    return linear({.weight = name + ".weight", .bias = name + ".bias", .outputs = outputs, .inputs = inputs});
+  }
   NormParameters norm(const std::string& gain, const std::string& bias, size_t d_model);
+  // The norm of gain name.weight and bias name.bias.
+  NormParameters norm(const std::string& name, size_t d_model) {
+    return norm(name + ".weight", name + ".bias", d_model);
+  }
   // An RMS norm, whose gain is what is stored plus offset.
   NormParameters rms_norm(const std::string& gain, size_t d_model, float offset = 0);
   EmbeddingTable table(const std::string& name, size_t rows, size_t d_model);

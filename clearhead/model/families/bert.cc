@@ -11,10 +11,6 @@ namespace {
 
 constexpr Meaning<Positions> kPositions[] = {{"absolute", Positions::learned}};
 
-linear::PackedLinear read_linear(ParameterSource& source, const std::string& name, size_t outputs, size_t inputs) {
-  return source.linear({.weight = name + ".weight", .bias = name + ".bias", .outputs = outputs, .inputs = inputs});
-}
-
 // Old checkpoints call gain and bias gamma and beta.
 NormParameters read_norm(ParameterSource& source, const std::string& name, size_t d_model) {
   return source.norm(source.first_of({name + ".weight", name + ".gamma"}),
@@ -66,13 +62,13 @@ Parameters read_bert_parameters(const ModelConfig& config, ParameterSource& sour
   for (size_t layer = 0; layer < config.num_layers; ++layer) {
     const std::string name = fmt::format("encoder.layer.{}.", layer);
     BlockParameters block;
-    block.attention.query = read_linear(source, name + "attention.self.query", d_model, d_model);
-    block.attention.key = read_linear(source, name + "attention.self.key", d_model, d_model);
-    block.attention.value = read_linear(source, name + "attention.self.value", d_model, d_model);
-    block.attention.output = read_linear(source, name + "attention.output.dense", d_model, d_model);
+    block.attention.query = source.linear(name + "attention.self.query", d_model, d_model);
+    block.attention.key = source.linear(name + "attention.self.key", d_model, d_model);
+    block.attention.value = source.linear(name + "attention.self.value", d_model, d_model);
+    block.attention.output = source.linear(name + "attention.output.dense", d_model, d_model);
     block.attention_norm = read_norm(source, name + "attention.output.LayerNorm", d_model);
-    block.feed_forward_in = read_linear(source, name + "intermediate.dense", d_ff, d_model);
-    block.feed_forward_out = read_linear(source, name + "output.dense", d_model, d_ff);
+    block.feed_forward_in = source.linear(name + "intermediate.dense", d_ff, d_model);
+    block.feed_forward_out = source.linear(name + "output.dense", d_model, d_ff);
     block.feed_forward_norm = read_norm(source, name + "output.LayerNorm", d_model);
     parameters.blocks.push_back(std::move(block));
   }

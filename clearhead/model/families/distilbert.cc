@@ -39,31 +39,23 @@ std::string name_prefix(const format::Checkpoint& checkpoint) {
   return checkpoint.contains("distilbert.embeddings.word_embeddings.weight") ? "distilbert." : "";
 }
 
-linear::PackedLinear read_linear(ParameterSource& source, const std::string& name, size_t outputs, size_t inputs) {
-  return source.linear({.weight = name + ".weight", .bias = name + ".bias", .outputs = outputs, .inputs = inputs});
-}
-
-NormParameters read_norm(ParameterSource& source, const std::string& name, size_t d_model) {
-  return source.norm(name + ".weight", name + ".bias", d_model);
-}
-
 Parameters read_parameters(const ModelConfig& config, ParameterSource& source) {
   const size_t d_model = config.d_model, d_ff = config.d_ff;
   Parameters parameters;
   parameters.token_embedding = source.table("embeddings.word_embeddings.weight", config.vocab_size, d_model);
   parameters.position_embedding = source.table("embeddings.position_embeddings.weight", config.context_len, d_model);
-  parameters.embedding_norm = read_norm(source, "embeddings.LayerNorm", d_model);
+  parameters.embedding_norm = source.norm("embeddings.LayerNorm", d_model);
   for (size_t layer = 0; layer < config.num_layers; ++layer) {
     const std::string name = fmt::format("transformer.layer.{}.", layer);
     BlockParameters block;
-    block.attention.query = read_linear(source, name + "attention.q_lin", d_model, d_model);
-    block.attention.key = read_linear(source, name + "attention.k_lin", d_model, d_model);
-    block.attention.value = read_linear(source, name + "attention.v_lin", d_model, d_model);
-    block.attention.output = read_linear(source, name + "attention.out_lin", d_model, d_model);
-    block.attention_norm = read_norm(source, name + "sa_layer_norm", d_model);
-    block.feed_forward_in = read_linear(source, name + "ffn.lin1", d_ff, d_model);
-    block.feed_forward_out = read_linear(source, name + "ffn.lin2", d_model, d_ff);
-    block.feed_forward_norm = read_norm(source, name + "output_layer_norm", d_model);
+    block.attention.query = source.linear(name + "attention.q_lin", d_model, d_model);
+    block.attention.key = source.linear(name + "attention.k_lin", d_model, d_model);
+    block.attention.value = source.linear(name + "attention.v_lin", d_model, d_model);
+    block.attention.output = source.linear(name + "attention.out_lin", d_model, d_model);
+    block.attention_norm = source.norm(name + "sa_layer_norm", d_model);
+    block.feed_forward_in = source.linear(name + "ffn.lin1", d_ff, d_model);
+    block.feed_forward_out = source.linear(name + "ffn.lin2", d_model, d_ff);
+    block.feed_forward_norm = source.norm(name + "output_layer_norm", d_model);
     parameters.blocks.push_back(std::move(block));
   }
   source.ignore("embeddings.position_ids");

@@ -65,10 +65,6 @@ linear::PackedLinear read_conv1d(ParameterSource& source, const Conv1d& map) {
                         .stored_outputs = map.stored_outputs});
 }
 
-NormParameters read_norm(ParameterSource& source, const std::string& name, size_t d_model) {
-  return source.norm(name + ".weight", name + ".bias", d_model);
-}
-
 Parameters read_parameters(const ModelConfig& config, ParameterSource& source) {
   const size_t d_model = config.d_model, d_ff = config.d_ff;
   Parameters parameters;
@@ -85,15 +81,15 @@ Parameters read_parameters(const ModelConfig& config, ParameterSource& source) {
     block.attention.key = read_third(d_model);
     block.attention.value = read_third(2 * d_model);
     block.attention.output = read_conv1d(source, {name + "attn.c_proj", d_model, d_model});
-    block.attention_norm = read_norm(source, name + "ln_1", d_model);
+    block.attention_norm = source.norm(name + "ln_1", d_model);
     block.feed_forward_in = read_conv1d(source, {name + "mlp.c_fc", d_model, d_ff});
     block.feed_forward_out = read_conv1d(source, {name + "mlp.c_proj", d_ff, d_model});
-    block.feed_forward_norm = read_norm(source, name + "ln_2", d_model);
+    block.feed_forward_norm = source.norm(name + "ln_2", d_model);
     parameters.blocks.push_back(std::move(block));
     source.ignore(name + "attn.bias");         // the causal mask, a buffer
     source.ignore(name + "attn.masked_bias");  // what old peers put in place of a masked score
   }
-  parameters.final_norm = read_norm(source, "ln_f", d_model);
+  parameters.final_norm = source.norm("ln_f", d_model);
   source.ignore("lm_head.weight");
   return parameters;
 }

@@ -55,7 +55,7 @@ ModelConfig read_config(ConfigJson& json) {
 Parameters read_parameters(const ModelConfig& config, ParameterSource& source) {
   const size_t d_model = config.d_model, d_ff = config.d_ff, dim = config.attention.head_dim;
   const std::string body = source.contains("gpt_neox.embed_in.weight") ? "gpt_neox." : "";
-  const auto norm = [&](const std::string& name) { return source.norm(name + ".weight", name + ".bias", d_model); };
+  const auto norm = [&](const std::string& name) { return source.norm(name, d_model); };
   const auto map = [&](const std::string& name, size_t outputs, size_t inputs, bool bias) {
     return source.linear(
         {.weight = name + ".weight", .bias = bias ? name + ".bias" : "", .outputs = outputs, .inputs = inputs});
