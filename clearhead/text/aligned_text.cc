@@ -16,6 +16,10 @@ void AlignedText::keep(std::string_view bytes, uint32_t begin) {
 
 std::span<char> AlignedText::keep(std::string_view bytes, const AlignedText& source, uint32_t begin) {
   const size_t before = bytes_.size();
+  if (!tracked_ || !source.tracked_) {
+    bytes_ += bytes;
+    return std::span<char>(bytes_).subspan(before);
+  }
   for (size_t run = source.run_of(begin); !bytes.empty(); ++run) {
     const bool last = run + 1 == source.runs_.size();
     const size_t left = last ? bytes.size() : std::min<size_t>(bytes.size(), source.runs_[run + 1].at - begin);
@@ -32,6 +36,7 @@ std::span<char> AlignedText::keep(std::string_view bytes, const AlignedText& sou
 
 void AlignedText::replace(std::string_view bytes, Span original) {
   if (bytes.empty()) return;
+  if (!tracked_) return void(bytes_ += bytes);
   const auto at = static_cast<uint32_t>(bytes_.size());
   runs_.push_back({at, original.begin, static_cast<uint32_t>(original.size())});
   bytes_ += bytes;
@@ -53,11 +58,12 @@ size_t AlignedText::run_of(uint32_t at) const {
 }
 
 Span AlignedText::original(Span span) const {
+  if (!tracked_) return {0, 0};
   return {begin_of(run_of(span.begin), span.begin), end_of(run_of(span.end - 1), span.end)};
 }
 
 AlignedText AlignedText::slice(Span span) const {
-  AlignedText result;
+  AlignedText result = empty_like();
   result.keep(bytes().substr(span.begin, span.size()), *this, span.begin);
   return result;
 }

@@ -32,6 +32,21 @@ class AlignedText {
   // A stretch of the original, beginning at byte `begin` of it, as it is.
   AlignedText(std::string_view bytes, uint32_t begin) { keep(bytes, begin); }
 
+  // An empty text that keeps account of origins if this one does.
+  AlignedText empty_like() const {
+    AlignedText result;
+    result.tracked_ = tracked_;
+    return result;
+  }
+
+  // A stretch of the original that keeps no account of origins, which is faster: each is {0, 0}.
+  static AlignedText untracked(std::string_view bytes) {
+    AlignedText result;
+    result.tracked_ = false;
+    result.bytes_ = bytes;
+    return result;
+  }
+
   std::string_view bytes() const { return bytes_; }
 
   // The bytes of the original that the bytes `span` came from: from where the first came to where the last came.
@@ -99,6 +114,7 @@ class AlignedText {
 
   std::string bytes_;
   std::vector<Run> runs_;
+  bool tracked_ = true;
 };
 
 }  // namespace clearhead::text

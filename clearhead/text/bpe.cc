@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "clearhead/base/error.h"
+#include "clearhead/base/utf8.h"
+#include "clearhead/text/byte_level.h"
 #include "clearhead/text/valid_utf8.h"
-#include "clearhead/text/word_memo.h"
+#include "clearhead/text/word_cache.h"
 
 namespace clearhead::text {
 namespace {
@@ -15,7 +17,12 @@ namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 
 // Up to here the next merge is looked for among all neighbours, which is faster than a queue.
-constexpr size_t kFewSymbols = 24;
+constexpr size_t kFewSymbols = 64;
+
+void write(std::string_view bytes, std::string& written) {
+  written.clear();
+  for (const char byte : bytes) base::append_utf8(written, character_of_byte(static_cast<unsigned char>(byte)));
+}
 
 }  // namespace
 
@@ -42,6 +49,7 @@ Bpe::Bpe(Vocabulary vocabulary, const Merges& merges, Config config, std::string
     const uint32_t id = required(left + right.substr(prefix), place);
     merges_.set(left_id, right_id, {static_cast<uint32_t>(rank), id});
   }
+  prepare_bytes();
   if (!config_.byte_fallback) return;
   for (int byte = 0; byte < 256; ++byte) byte_ids_.push_back(id_of(fmt::format("<0x{:02X}>", byte)).value_or(kNone));
 }
@@ -92,21 +100,29 @@ void Bpe::begin(std::string_view word, std::vector<Symbol>& symbols) const {
   add_waiting();
 }
 
-void Bpe::merge(Room& room) const {
-  std::vector<Symbol>& symbols = room.symbols;
-  while (symbols.size() > 1 && symbols.size() <= kFewSymbols) {
-    MergeTable::Merge best = {MergeTable::kNone, 0};
-    size_t place = 0;
-    for (size_t i = 0; i + 1 < symbols.size(); ++i) {
-      const MergeTable::Merge merge = merges_.find(symbols[i].id, symbols[i + 1].id);
-      if (merge.rank < best.rank) best = merge, place = i;
-    }
-    if (best.rank == MergeTable::kNone) return;
-    symbols[place] = {best.id, symbols[place].length + symbols[place + 1].length, 0, 0, false};
-    symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(place) + 1);
-  }
-  if (symbols.size() <= 1) return;
+void Bpe::merge(Room& room) const { room.symbols.size() <= kFewSymbols ? merge_few(room) : merge_many(room); }
 
+void Bpe::merge_few(Room& room) const {
+  std::vector<Symbol>& symbols = room.symbols;
+  std::vector<MergeTable::Merge>& merges = room.merges;
+  merges.clear();
+  for (size_t i = 0; i + 1 < symbols.size(); ++i) merges.push_back(merges_.find(symbols[i].id, symbols[i + 1].id));
+  while (!merges.empty()) {
+    const auto best = std::ranges::min_element(merges, {}, &MergeTable::Merge::rank);
+    if (best->rank == MergeTable::kNone) return;
+    const auto place = best - merges.begin();
+    const auto left = symbols.begin() + place;
+    *left = {best->id, left->length + left[1].length, 0, 0, false};
+    symbols.erase(left + 1);
+    merges.erase(best);
+    const auto at = static_cast<size_t>(place);
+    if (at > 0) merges[at - 1] = merges_.find(symbols[at - 1].id, symbols[at].id);
+    if (at < merges.size()) merges[at] = merges_.find(symbols[at].id, symbols[at + 1].id);
+  }
+}
+
+void Bpe::merge_many(Room& room) const {
+  std::vector<Symbol>& symbols = room.symbols;
   const auto later = [](const Candidate& a, const Candidate& b) {
     return a.rank != b.rank ? a.rank > b.rank : a.place > b.place;
   };
@@ -145,13 +161,7 @@ void Bpe::merge(Room& room) const {
   std::erase_if(symbols, [](const Symbol& symbol) { return symbol.length == 0; });
 }
 
-void Bpe::cut(std::string_view text, Span word, Room& room, std::vector<Piece>& pieces) const {
-  const std::string_view bytes = text.substr(word.begin, word.size());
-  if (config_.ignore_merges) {
-    if (const auto id = id_of(bytes)) return pieces.push_back({.id = *id, .span = word});
-  }
-  begin(bytes, room.symbols);
-  merge(room);
+void Bpe::add_pieces(Span word, const Room& room, std::vector<Piece>& pieces) const {
   uint32_t at = word.begin;
   for (const Symbol& symbol : room.symbols) {
     pieces.push_back({.id = symbol.id,
@@ -162,12 +172,97 @@ void Bpe::cut(std::string_view text, Span word, Room& room, std::vector<Piece>& 
   }
 }
 
-void Bpe::tokenize(std::string_view text, std::span<const Span> words, std::vector<Piece>& pieces) const {
-  Room room;
-  WordMemo memo(text, words.size(), pieces);
-  for (const Span word : words) {
-    memo.add(word, [&](Span own) { cut(text, own, room, pieces); });
+void Bpe::cut(std::string_view text, Span word, Room& room, std::vector<Piece>& pieces) const {
+  const std::string_view bytes = text.substr(word.begin, word.size());
+  if (config_.ignore_merges) {
+    if (const auto id = id_of(bytes)) return pieces.push_back({.id = *id, .span = word});
   }
+  begin(bytes, room.symbols);
+  merge(room);
+  add_pieces(word, room, pieces);
+}
+
+void Bpe::tokenize(std::string_view text, std::span<const Span> words, WordCache& cache,
+                   std::vector<Piece>& pieces) const {
+  Room room;
+  for (const Span word : words) {
+    cache.add(text, word, pieces, [&](Span own) { cut(text, own, room, pieces); });
+  }
+}
+
+void Bpe::prepare_bytes() {
+  constexpr size_t kCharacters = 0x200;  // all that bytes are written as are below
+  std::array<std::optional<unsigned>, kCharacters> byte_of;
+  std::string written;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const auto c = static_cast<char>(byte);
+    write({&c, 1}, written);
+    written_ids_[byte] = id_of(written).value_or(kNone);
+    byte_of[character_of_byte(static_cast<unsigned char>(byte))] = byte;
+  }
+  for (uint32_t id = 0; id < vocabulary_.size(); ++id) {
+    const std::string_view piece = vocabulary_.piece_of(id);
+    std::optional<unsigned> last;
+    for (size_t at = 0; at < piece.size();) {
+      const ValidCodePoint here = code_point_at(piece, at);
+      const auto byte = here.value < kCharacters ? byte_of[here.value] : std::nullopt;
+      if (last && byte) neighbours_.set(*last << 8 | *byte);
+      last = byte;
+      at += here.length;
+    }
+  }
+}
+
+// The word is written out, and spans are brought back from there.
+void Bpe::cut_written(std::string_view text, Span word, Room& room, std::vector<Piece>& pieces) const {
+  write(text.substr(word.begin, word.size()), room.written);
+  std::vector<uint32_t> origin;  // [written] the byte of text
+  for (size_t i = 0, at = word.begin; i < room.written.size(); ++at) {
+    i += code_point_at(room.written, i).length;
+    origin.resize(i, static_cast<uint32_t>(at));
+  }
+  const size_t first = pieces.size();
+  cut(room.written, {0, static_cast<uint32_t>(room.written.size())}, room, pieces);
+  for (size_t i = first; i < pieces.size(); ++i) {
+    pieces[i].span = {origin[pieces[i].span.begin], origin[pieces[i].span.end - 1] + 1};
+  }
+}
+
+// A word whose bytes all have pieces.
+void Bpe::cut_bytes(std::string_view text, Span word, Room& room, std::vector<Piece>& pieces) const {
+  room.symbols.clear();
+  for (uint32_t at = word.begin; at < word.end; ++at) room.symbols.push_back({written_id(text[at]), 1, 0, 0, false});
+  merge(room);
+  add_pieces(word, room, pieces);
+}
+
+void Bpe::tokenize_bytes(std::string_view text, std::span<const Span> words, WordCache& cache,
+                         std::vector<Piece>& pieces) const {
+  Room room;
+  const bool marked = !config_.continuing_prefix.empty() || !config_.end_suffix.empty();
+  const auto byte = [&](uint32_t at) { return size_t{static_cast<unsigned char>(text[at])}; };
+  const auto cut_word = [&](Span word) {
+    const std::string_view bytes = text.substr(word.begin, word.size());
+    const auto has_piece = [&](char c) { return written_id(c) != kNone; };
+    if (marked || !std::ranges::all_of(bytes, has_piece)) return cut_written(text, word, room, pieces);
+    if (config_.ignore_merges) {
+      write(bytes, room.written);
+      if (const auto id = id_of(room.written)) return pieces.push_back({.id = *id, .span = word});
+    }
+    // No piece crosses the end of a part, so that each is cut, and known from before, by itself.
+    const size_t first = pieces.size();
+    for (uint32_t begin = word.begin, end = begin; begin < word.end; begin = end) {
+      for (++end; end < word.end && neighbours_[byte(end - 1) << 8 | byte(end)];) ++end;
+      const Span part = {begin, end};
+      if (part == word || config_.ignore_merges) {  // then a part is not cut as a word is
+        cut_bytes(text, part, room, pieces);
+      } else {
+        cache.add(text, part, pieces, [&](Span own) { cut_bytes(text, own, room, pieces); });
+      }
+    }
+    for (size_t i = first + 1; i < pieces.size(); ++i) pieces[i].continues_word = true;
+  };
+  for (const Span word : words) cache.add(text, word, pieces, cut_word);
 }
 
 }  // namespace clearhead::text

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <bitset>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,7 +35,11 @@ class Bpe final : public Model {
   // Throws: Error if a merge or the unknown piece is not of the vocabulary; `where` names the file.
   Bpe(Vocabulary vocabulary, const Merges& merges, Config config, std::string_view where);
 
-  void tokenize(std::string_view text, std::span<const Span> words, std::vector<Piece>& pieces) const override;
+  void tokenize(std::string_view text, std::span<const Span> words, WordCache& cache,
+                std::vector<Piece>& pieces) const override;
+  bool reads_bytes() const override { return true; }
+  void tokenize_bytes(std::string_view text, std::span<const Span> words, WordCache& cache,
+                      std::vector<Piece>& pieces) const override;
   size_t size() const override { return vocabulary_.size(); }
   std::optional<uint32_t> id_of(std::string_view piece) const override;
   std::string_view piece_of(uint32_t id) const override { return vocabulary_.piece_of(id); }
@@ -54,11 +60,20 @@ class Bpe final : public Model {
   struct Room {
     std::vector<Symbol> symbols;
     std::vector<Candidate> queue;
+    std::vector<MergeTable::Merge> merges;  // of each symbol with the next
+    std::string written;
   };
 
   void begin(std::string_view word, std::vector<Symbol>& symbols) const;
   bool add_bytes(std::string_view character, std::vector<Symbol>& symbols) const;
   void merge(Room& room) const;
+  void merge_few(Room& room) const;
+  void merge_many(Room& room) const;
+  void add_pieces(Span word, const Room& room, std::vector<Piece>& pieces) const;
+  void prepare_bytes();
+  void cut_bytes(std::string_view text, Span word, Room& room, std::vector<Piece>& pieces) const;
+  uint32_t written_id(char byte) const { return written_ids_[static_cast<unsigned char>(byte)]; }
+  void cut_written(std::string_view text, Span word, Room& room, std::vector<Piece>& pieces) const;
   void cut(std::string_view text, Span word, Room& room, std::vector<Piece>& pieces) const;
 
   Vocabulary vocabulary_;
@@ -67,6 +82,10 @@ class Bpe final : public Model {
   Config config_;
   uint32_t unknown_id_ = 0;
   std::vector<uint32_t> byte_ids_;  // [256] with byte_fallback; kNone where the vocabulary lacks one
+
+  // The pieces of bytes written as characters, and which bytes some piece has side by side.
+  std::array<uint32_t, 256> written_ids_;  // kNone: none
+  std::bitset<256 * 256> neighbours_;      // [256, 256]
 };
 
 }  // namespace clearhead::text

@@ -17,7 +17,7 @@ constexpr char32_t kFirstShifted = 0x100, kShiftedCount = 68;
 bool is_kept(unsigned byte) { return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte != 0xad); }
 
 // [256]
-const std::array<char32_t, 256>& character_of_byte() {
+const std::array<char32_t, 256>& byte_characters() {
   static const std::array<char32_t, 256> table = [] {
     std::array<char32_t, 256> characters{};
     char32_t next = kFirstShifted;
@@ -32,14 +32,14 @@ int byte_of_character(char32_t c) {
   static const std::array<int, kFirstShifted + kShiftedCount> table = [] {
     std::array<int, kFirstShifted + kShiftedCount> bytes;
     bytes.fill(-1);
-    for (int byte = 0; byte < 256; ++byte) bytes[character_of_byte()[static_cast<size_t>(byte)]] = byte;
+    for (int byte = 0; byte < 256; ++byte) bytes[byte_characters()[static_cast<size_t>(byte)]] = byte;
     return bytes;
   }();
   return c < table.size() ? table[c] : -1;
 }
 
 void append_written(std::string_view bytes, std::string& result) {
-  for (const char byte : bytes) base::append_utf8(result, character_of_byte()[static_cast<unsigned char>(byte)]);
+  for (const char byte : bytes) base::append_utf8(result, byte_characters()[static_cast<unsigned char>(byte)]);
 }
 
 // Appends the bytes of a word, each as its character.
@@ -60,15 +60,30 @@ void write_word(const AlignedText& text, Span word, AlignedText& result) {
   }
 }
 
-bool is_space(char32_t c) { return c == character_of_byte()[' '] || is_white_space(c); }
+bool is_space(char32_t c) { return c == byte_characters()[' '] || is_white_space(c); }
 
 }  // namespace
 
 ByteLevel::ByteLevel(bool add_prefix_space, bool use_regex)
     : add_prefix_space_(add_prefix_space), words_(use_regex ? gpt2_pattern() : nullptr) {}
 
+char32_t character_of_byte(unsigned char byte) { return byte_characters()[byte]; }
+
+void ByteLevel::split_unwritten(AlignedText& text, std::vector<Span>& words) const {
+  if (!words_) {
+    std::erase_if(words, [](Span word) { return word.size() == 0; });
+    return;
+  }
+  std::vector<Span> cut;
+  cut.reserve(words.size() + text.bytes().size() / 4);
+  for (const Span word : words) {
+    for_each_part(*words_, text.bytes(), word, [&](Span part, bool) { cut.push_back(part); });
+  }
+  words.swap(cut);
+}
+
 void ByteLevel::split(AlignedText& text, std::vector<Span>& words) const {
-  AlignedText spaced, result;
+  AlignedText spaced = text.empty_like(), result = text.empty_like();
   if (add_prefix_space_) {
     for (Span& word : words) {
       const auto begin = static_cast<uint32_t>(spaced.bytes().size());

@@ -19,11 +19,16 @@ class ByteLevel final : public PreTokenizer {
   // use_regex: words are cut out first, as GPT-2 does.
   ByteLevel(bool add_prefix_space, bool use_regex);
   void split(AlignedText& text, std::vector<Span>& words) const override;
+  bool writes_bytes() const override { return !add_prefix_space_; }
+  void split_unwritten(AlignedText& text, std::vector<Span>& words) const override;
 
  private:
   bool add_prefix_space_;
   std::unique_ptr<Pattern> words_;
 };
+
+// The character that a byte is written as.
+char32_t character_of_byte(unsigned char byte);
 
 // Takes the white space at the ends of a piece out of its span. add_prefix_space: one space in front of the text was
 // put in and takes no room. Pieces are those of `model`, which must outlive it.

@@ -24,7 +24,7 @@ void Metaspace::rewrite(const AlignedText& text, Span word, AlignedText& result)
 }
 
 void Metaspace::split(AlignedText& text, std::vector<Span>& words) const {
-  AlignedText result;
+  AlignedText result = text.empty_like();
   result.reserve(text.bytes().size() + text.bytes().size() / 2 + config_.mark.size());
   std::vector<Span> cut;
   cut.reserve(words.size() + text.bytes().size() / 5);

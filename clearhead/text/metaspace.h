@@ -24,6 +24,7 @@ class Metaspace final : public PreTokenizer {
  public:
   explicit Metaspace(MetaspaceConfig config) : config_(std::move(config)) {}
   void split(AlignedText& text, std::vector<Span>& words) const override;
+  bool asks_origins() const override { return config_.prepend == MetaspaceConfig::Prepend::first; }
 
  private:
   void rewrite(const AlignedText& text, Span word, AlignedText& result) const;

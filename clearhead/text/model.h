@@ -11,6 +11,8 @@
 
 namespace clearhead::text {
 
+class WordCache;
+
 // One token before it has words for people.
 struct Piece {
   uint32_t id;
@@ -26,8 +28,16 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // Appends the pieces of each of `words`, which are stretches of text in rising order.
-  virtual void tokenize(std::string_view text, std::span<const Span> words, std::vector<Piece>& pieces) const = 0;
+  // Appends the pieces of each of `words`, which are stretches of text in rising order. cache: words that this model
+  // has cut before.
+  virtual void tokenize(std::string_view text, std::span<const Span> words, WordCache& cache,
+                        std::vector<Piece>& pieces) const = 0;
+
+  // Can it cut a text as if each byte of it were written as the character that byte_level.h gives it?
+  virtual bool reads_bytes() const { return false; }
+
+  // As tokenize does with the text written so, but with spans of the text as it stands. Only if reads_bytes().
+  virtual void tokenize_bytes(std::string_view, std::span<const Span>, WordCache&, std::vector<Piece>&) const {}
 
   // Ids are 0 to size() - 1.
   virtual size_t size() const = 0;

@@ -50,7 +50,7 @@ ShortCodePoints cleaned_for_translation(char32_t c) {
 
 void NormalizerSequence::normalize(const AlignedText& source, AlignedText& result) const {
   if (steps_.empty()) return void(result.keep(source.bytes(), source, 0));
-  AlignedText before, after;
+  AlignedText before = source.empty_like(), after = source.empty_like();
   for (size_t i = 0; i < steps_.size(); ++i) {
     const bool last = i + 1 == steps_.size();
     after.clear();

@@ -2,6 +2,7 @@
 #include "clearhead/text/simple_pre_tokenizers.h"
 
 #include <algorithm>
+#include <array>
 
 #include "clearhead/text/unicode.h"
 #include "clearhead/text/valid_utf8.h"
@@ -11,14 +12,16 @@ namespace {
 
 class KindPattern final : public Pattern {
  public:
-  KindPattern(bool (*is_kind)(char32_t), bool runs) : is_kind_(is_kind), runs_(runs) {}
+  KindPattern(bool (*is_kind)(char32_t), bool runs) : is_kind_(is_kind), runs_(runs) {
+    for (char32_t c = 0; c < ascii_.size(); ++c) ascii_[c] = is_kind(c);
+  }
 
   std::optional<Span> find(std::string_view text, uint32_t from) const override {
     uint32_t begin = from;
-    while (begin < text.size() && !is_kind_(code_point_at(text, begin).value)) begin = after(text, begin);
+    while (begin < text.size() && !is_at(text, begin)) begin = after(text, begin);
     if (begin >= text.size()) return std::nullopt;
     uint32_t end = after(text, begin);
-    while (runs_ && end < text.size() && is_kind_(code_point_at(text, end).value)) end = after(text, end);
+    while (runs_ && end < text.size() && is_at(text, end)) end = after(text, end);
     return Span{begin, end};
   }
 
@@ -27,8 +30,14 @@ class KindPattern final : public Pattern {
     return at + static_cast<uint32_t>(code_point_at(text, at).length);
   }
 
+  bool is_at(std::string_view text, uint32_t at) const {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    return byte < ascii_.size() ? ascii_[byte] : is_kind_(code_point_at(text, at).value);
+  }
+
   bool (*is_kind_)(char32_t);
   bool runs_;
+  std::array<bool, 0x80> ascii_;
 };
 
 struct Part {
@@ -102,6 +111,14 @@ void Split::split(AlignedText& text, std::vector<Span>& words) const {
 
 void PreTokenizerSequence::split(AlignedText& text, std::vector<Span>& words) const {
   for (const auto& step : steps_) step->split(text, words);
+}
+
+void PreTokenizerSequence::split_unwritten(AlignedText& text, std::vector<Span>& words) const {
+  for (const auto& step : steps_) step == steps_.back() ? step->split_unwritten(text, words) : step->split(text, words);
+}
+
+bool PreTokenizerSequence::asks_origins() const {
+  return std::ranges::any_of(steps_, [](const auto& step) { return step->asks_origins(); });
 }
 
 void WhitespaceSplit::split(AlignedText& text, std::vector<Span>& words) const {

@@ -15,6 +15,9 @@ class PreTokenizerSequence final : public PreTokenizer {
  public:
   explicit PreTokenizerSequence(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
   void split(AlignedText& text, std::vector<Span>& words) const override;
+  bool writes_bytes() const override { return !steps_.empty() && steps_.back()->writes_bytes(); }
+  void split_unwritten(AlignedText& text, std::vector<Span>& words) const override;
+  bool asks_origins() const override;
 
  private:
   std::vector<std::unique_ptr<PreTokenizer>> steps_;

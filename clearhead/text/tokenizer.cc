@@ -14,6 +14,7 @@
 #include "clearhead/text/unicode.h"
 #include "clearhead/text/valid_utf8.h"
 #include "clearhead/text/word.h"
+#include "clearhead/text/word_cache.h"
 
 namespace clearhead::text {
 namespace {
@@ -59,8 +60,15 @@ Span whole_characters(std::string_view text, Span span) {
 }
 
 // The text to tokenize; invalid sequences stand replaced but know the bytes that they came from.
-AlignedText valid_source(std::string_view text) {
-  if (simdjson::validate_utf8(text.data(), text.size())) return AlignedText(text, 0);
+AlignedText valid_source(std::string_view text, bool tracked) {
+  if (simdjson::validate_utf8(text.data(), text.size())) {
+    return tracked ? AlignedText(text, 0) : AlignedText::untracked(text);
+  }
+  if (!tracked) {
+    std::string valid;
+    append_valid(valid, text);
+    return AlignedText::untracked(valid);
+  }
   const AlignedText original(text, 0);
   AlignedText result;
   for (size_t at = 0; at < text.size();) {
@@ -87,7 +95,7 @@ class Tokenizer::Impl {
       added_by_id_.emplace(token.id, i);
       added_by_content_.emplace(token.content, i);
       AlignedText pattern(token.content, 0);
-      if (token.normalized) pattern = normalized(pattern);
+      if (token.normalized) pattern = normalized(std::move(pattern));
       AddedTokenFinder& finder = token.normalized ? normalized_finder_ : raw_finder_;
       if (!finder.add(token, pattern.bytes())) {
         base::fail(fmt::format("{} added_tokens", where),
@@ -98,13 +106,16 @@ class Tokenizer::Impl {
 
   const TokenizerParts& parts() const { return parts_; }
 
-  std::vector<Piece> pieces_of(std::string_view text, bool add_special) const {
+  // spans: whether the pieces have to know their places in the text.
+  std::vector<Piece> pieces_of(std::string_view text, bool add_special, bool spans) const {
     if (text.size() > kMaxTextBytes) {
       base::refuse("text", fmt::format("at most {} bytes", kMaxTextBytes), fmt::format("{}", text.size()));
     }
     std::vector<Piece> pieces;
     pieces.reserve(text.size() / 4 + 8);
-    cut_raw(valid_source(text), pieces);
+    const WordCaches::Loan cache(caches_);
+    const bool tracked = spans || (parts_.pre_tokenizer && parts_.pre_tokenizer->asks_origins());
+    cut_raw(valid_source(text, tracked), {*cache, pieces, spans});
     if (parts_.post_processor) parts_.post_processor->process(pieces, add_special);
     return pieces;
   }
@@ -133,47 +144,58 @@ class Tokenizer::Impl {
   }
 
  private:
-  AlignedText normalized(const AlignedText& source) const {
-    AlignedText result;
-    parts_.normalizer ? parts_.normalizer->normalize(source, result) : void(result.keep(source.bytes(), source, 0));
+  // Where the pieces of a text go.
+  struct Goal {
+    WordCache& cache;
+    std::vector<Piece>& pieces;
+    bool spans;
+  };
+
+  AlignedText normalized(AlignedText source) const {
+    if (!parts_.normalizer) return source;
+    AlignedText result = source.empty_like();
+    parts_.normalizer->normalize(source, result);
     return result;
   }
 
-  void cut_raw(const AlignedText& source, std::vector<Piece>& pieces) const {
+  void cut_raw(AlignedText source, const Goal& goal) const {
     const std::vector<Stretch> stretches = raw_finder_.cut(source.bytes());
     for (const Stretch& stretch : stretches) {
       if (stretch.id) {
-        pieces.push_back({.id = *stretch.id, .span = source.original(stretch.span)});
-      } else if (stretches.size() == 1) {
-        cut_normalized(normalized(source), pieces);
+        goal.pieces.push_back({.id = *stretch.id, .span = source.original(stretch.span)});
       } else {
-        cut_normalized(normalized(source.slice(stretch.span)), pieces);
+        cut_normalized(normalized(stretches.size() == 1 ? std::move(source) : source.slice(stretch.span)), goal);
       }
     }
   }
 
-  void cut_normalized(AlignedText text, std::vector<Piece>& pieces) const {
+  void cut_normalized(AlignedText text, const Goal& goal) const {
     const std::vector<Stretch> stretches = normalized_finder_.cut(text.bytes());
     for (const Stretch& stretch : stretches) {
       if (stretch.id) {
-        pieces.push_back({.id = *stretch.id, .span = text.original(stretch.span)});
-      } else if (stretches.size() == 1) {
-        cut_words(text, pieces);
+        goal.pieces.push_back({.id = *stretch.id, .span = text.original(stretch.span)});
       } else {
-        AlignedText part = text.slice(stretch.span);
-        cut_words(part, pieces);
+        cut_words(stretches.size() == 1 ? std::move(text) : text.slice(stretch.span), goal);
       }
     }
   }
 
-  void cut_words(AlignedText& text, std::vector<Piece>& pieces) const {
+  void cut_words(AlignedText text, const Goal& goal) const {
     std::vector<Span> words = {{0, static_cast<uint32_t>(text.bytes().size())}};
-    if (parts_.pre_tokenizer) parts_.pre_tokenizer->split(text, words);
-    const size_t before = pieces.size();
-    parts_.model->tokenize(text.bytes(), words, pieces);
+    const size_t before = goal.pieces.size();
+    const Model& model = *parts_.model;
+    if (parts_.pre_tokenizer && parts_.pre_tokenizer->writes_bytes() && model.reads_bytes()) {
+      parts_.pre_tokenizer->split_unwritten(text, words);
+      model.tokenize_bytes(text.bytes(), words, goal.cache, goal.pieces);
+    } else {
+      if (parts_.pre_tokenizer) parts_.pre_tokenizer->split(text, words);
+      model.tokenize(text.bytes(), words, goal.cache, goal.pieces);
+    }
+    if (!goal.spans) return;
     AlignedText::Cursor cursor(text);
-    for (size_t i = before; i < pieces.size(); ++i) {
-      pieces[i].span = cursor.original(whole_characters(text.bytes(), pieces[i].span));
+    for (size_t i = before; i < goal.pieces.size(); ++i) {
+      Span& span = goal.pieces[i].span;
+      span = cursor.original(whole_characters(text.bytes(), span));
     }
   }
 
@@ -181,6 +203,7 @@ class Tokenizer::Impl {
   AddedTokenFinder raw_finder_, normalized_finder_;
   std::unordered_map<uint32_t, size_t> added_by_id_;
   std::unordered_map<std::string, size_t> added_by_content_;
+  mutable WordCaches caches_;
 };
 
 Tokenizer::Tokenizer(TokenizerParts parts, std::string_view where)
@@ -198,7 +221,7 @@ Tokenizer Tokenizer::from_json(std::string_view json, std::string_view where) {
 }
 
 Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
-  const std::vector<Piece> pieces = impl_->pieces_of(text, add_special);
+  const std::vector<Piece> pieces = impl_->pieces_of(text, add_special, true);
   const bool valid = simdjson::validate_utf8(text.data(), text.size());
   Encoding encoding;
   encoding.tokens.reserve(pieces.size());
@@ -221,7 +244,7 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
 }
 
 std::vector<int64_t> Tokenizer::encode_ids(std::string_view text, bool add_special) const {
-  const std::vector<Piece> pieces = impl_->pieces_of(text, add_special);
+  const std::vector<Piece> pieces = impl_->pieces_of(text, add_special, false);
   std::vector<int64_t> ids(pieces.size());
   for (size_t i = 0; i < pieces.size(); ++i) ids[i] = pieces[i].id;
   return ids;

@@ -8,7 +8,7 @@
 
 #include "clearhead/base/error.h"
 #include "clearhead/text/valid_utf8.h"
-#include "clearhead/text/word_memo.h"
+#include "clearhead/text/word_cache.h"
 
 namespace clearhead::text {
 namespace {
@@ -131,11 +131,11 @@ void Unigram::cut(std::string_view text, Span word, std::vector<Best>& best, std
   }
 }
 
-void Unigram::tokenize(std::string_view text, std::span<const Span> words, std::vector<Piece>& pieces) const {
+void Unigram::tokenize(std::string_view text, std::span<const Span> words, WordCache& cache,
+                       std::vector<Piece>& pieces) const {
   std::vector<Best> best;
-  WordMemo memo(text, words.size(), pieces);
   for (const Span word : words) {
-    memo.add(word, [&](Span own) { cut(text, own, best, pieces); });
+    cache.add(text, word, pieces, [&](Span own) { cut(text, own, best, pieces); });
   }
 }
 

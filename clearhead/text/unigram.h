@@ -31,7 +31,8 @@ class Unigram final : public Model {
   // or if a piece is too long or there are too many; `where` names the file.
   Unigram(std::vector<std::pair<std::string_view, double>> pieces, const Config& config, std::string_view where);
 
-  void tokenize(std::string_view text, std::span<const Span> words, std::vector<Piece>& pieces) const override;
+  void tokenize(std::string_view text, std::span<const Span> words, WordCache& cache,
+                std::vector<Piece>& pieces) const override;
   size_t size() const override { return scores_.size(); }
   std::optional<uint32_t> id_of(std::string_view piece) const override;
   std::string_view piece_of(uint32_t id) const override;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "clearhead/text/unicode.h"
 #include "clearhead/text/valid_utf8.h"
@@ -12,30 +13,40 @@ namespace {
 
 enum class Class : uint8_t { other, letter, number, space };
 
-Class class_of(char32_t c) {
-  if (c < 0x80) {
-    if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') return Class::letter;
-    if (c >= '0' && c <= '9') return Class::number;
-    return c == ' ' || (c >= 0x9 && c <= 0xd) ? Class::space : Class::other;
-  }
-  if (is_letter(c)) return Class::letter;
-  if (is_number(c)) return Class::number;
-  return is_white_space(c) ? Class::space : Class::other;
+// [0x110000] in two stages
+const PropertyTable& class_table() {
+  static const PropertyTable table = [] {
+    std::vector<uint8_t> classes(0x110000);
+    for (char32_t c = 0; c < classes.size(); ++c) {
+      const Class own = is_letter(c)        ? Class::letter
+                        : is_number(c)      ? Class::number
+                        : is_white_space(c) ? Class::space
+                                            : Class::other;
+      classes[c] = static_cast<uint8_t>(own);
+    }
+    return PropertyTable(classes);
+  }();
+  return table;
 }
 
 // A text and a place in it, read code point by code point.
 struct Reader {
+  const PropertyTable& classes;
   std::string_view text;
   uint32_t at;
 
   bool done() const { return at >= text.size(); }
   char32_t peek() const { return code_point_at(text, at).value; }
-  Class kind() const { return class_of(peek()); }
+  Class kind() const { return static_cast<Class>(classes[peek()]); }
   void pass() { at += static_cast<uint32_t>(code_point_at(text, at).length); }
 
   uint32_t pass_all(Class kind_of_all, uint32_t most = UINT32_MAX) {
     uint32_t count = 0;
-    for (; count < most && !done() && kind() == kind_of_all; ++count) pass();
+    for (; count < most && !done(); ++count) {
+      const ValidCodePoint here = code_point_at(text, at);
+      if (static_cast<Class>(classes[here.value]) != kind_of_all) break;
+      at += static_cast<uint32_t>(here.length);
+    }
     return count;
   }
 };
@@ -54,10 +65,10 @@ uint32_t end_of_space(Reader reader) {
 }
 
 // Behind an apostrophe: s t d m, re ve ll.
-uint32_t end_of_contraction(std::string_view text, uint32_t at, bool any_case) {
+uint32_t end_of_contraction(Reader reader, bool any_case) {
   constexpr char32_t kLongS = 0x17f;  // in any case an s
-  Reader reader = {text, at};
-  if (reader.done() || reader.peek() != '\'') return at;
+  const uint32_t at = reader.at;
+  if (reader.text[at] != '\'') return at;
   reader.pass();
   std::array<char32_t, 2> letters{};
   std::array<uint32_t, 2> ends{};
@@ -79,17 +90,25 @@ class Gpt2Words final : public Pattern {
  public:
   std::optional<Span> find(std::string_view text, uint32_t from) const override {
     if (from >= text.size()) return std::nullopt;
-    if (const uint32_t end = end_of_contraction(text, from, false); end > from) return Span{from, end};
-    Reader reader = {text, from};
-    if (reader.peek() == ' ' && from + 1 < text.size() &&
-        class_of(code_point_at(text, from + 1).value) != Class::space) {
-      reader.pass();
+    Reader reader = {classes_, text, from};
+    if (const uint32_t end = end_of_contraction(reader, false); end > from) return Span{from, end};
+    Class kind = reader.kind();
+    if (text[from] == ' ' && from + 1 < text.size()) {
+      ++reader.at;
+      const Class next = reader.kind();
+      if (next == Class::space) {
+        --reader.at;
+      } else {
+        kind = next;
+      }
     }
-    const Class kind = reader.kind();
     if (kind == Class::space) return Span{from, end_of_space(reader)};
     reader.pass_all(kind);
     return Span{from, reader.at};
   }
+
+ private:
+  const PropertyTable& classes_ = class_table();
 };
 
 // The words of GPT-4 and those who follow it: numbers of at most `most_digits` digits, one mark of any kind before
@@ -100,8 +119,8 @@ class Gpt4Words final : public Pattern {
 
   std::optional<Span> find(std::string_view text, uint32_t from) const override {
     if (from >= text.size()) return std::nullopt;
-    if (const uint32_t end = end_of_contraction(text, from, true); end > from) return Span{from, end};
-    Reader reader = {text, from};
+    Reader reader = {classes_, text, from};
+    if (const uint32_t end = end_of_contraction(reader, true); end > from) return Span{from, end};
     const Class kind = reader.kind();
     const bool line_end = is_line_end(reader.peek());
     if (kind != Class::letter && kind != Class::number && !line_end) reader.pass();
@@ -113,7 +132,7 @@ class Gpt4Words final : public Pattern {
       while (!reader.done() && is_line_end(reader.peek())) reader.pass();
       return Span{from, reader.at};
     }
-    return Span{from, end_of_lines({text, from})};
+    return Span{from, end_of_lines({classes_, text, from})};
   }
 
  private:
@@ -129,6 +148,7 @@ class Gpt4Words final : public Pattern {
     return end > begin.at ? end : end_of_space(begin);
   }
 
+  const PropertyTable& classes_ = class_table();
   uint32_t most_digits_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "clearhead/base/error.h"
+#include "clearhead/text/word_cache.h"
 
 namespace clearhead::text {
 
@@ -17,7 +18,8 @@ WordPiece::WordPiece(Vocabulary vocabulary, Config config, std::string_view wher
   continuing_node_ = vocabulary_.trie().walk(config_.continuing_prefix);
 }
 
-void WordPiece::tokenize(std::string_view text, std::span<const Span> words, std::vector<Piece>& pieces) const {
+void WordPiece::tokenize(std::string_view text, std::span<const Span> words, WordCache& cache,
+                         std::vector<Piece>& pieces) const {
   for (const Span span : words) {
     const std::string_view word = text.substr(span.begin, span.size());
     if (word.size() <= config_.max_word_code_points) {
@@ -26,10 +28,12 @@ void WordPiece::tokenize(std::string_view text, std::span<const Span> words, std
         continue;
       }
     }
-    const size_t before = pieces.size();
-    if (!too_long(word) && cut(word, span.begin, pieces)) continue;
-    pieces.resize(before);
-    pieces.push_back({.id = unknown_id_, .span = span, .unknown = true});
+    cache.add(text, span, pieces, [&](Span own) {
+      const size_t before = pieces.size();
+      if (!too_long(word) && cut(word, own.begin, pieces)) return;
+      pieces.resize(before);
+      pieces.push_back({.id = unknown_id_, .span = own, .unknown = true});
+    });
   }
 }
 

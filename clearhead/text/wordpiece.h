@@ -24,7 +24,8 @@ class WordPiece final : public Model {
   // Throws: Error if the vocabulary lacks the unknown piece; `where` names the file.
   WordPiece(Vocabulary vocabulary, Config config, std::string_view where);
 
-  void tokenize(std::string_view text, std::span<const Span> words, std::vector<Piece>& pieces) const override;
+  void tokenize(std::string_view text, std::span<const Span> words, WordCache& cache,
+                std::vector<Piece>& pieces) const override;
   size_t size() const override { return vocabulary_.size(); }
   std::optional<uint32_t> id_of(std::string_view piece) const override { return vocabulary_.id_of(piece); }
   std::string_view piece_of(uint32_t id) const override { return vocabulary_.piece_of(id); }
