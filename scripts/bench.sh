@@ -18,6 +18,8 @@ scripts/setup.sh build
 cmake --preset release >/dev/null
 cmake --build --preset program
 build/bin/clearhead fetch minilm
+build/bin/clearhead fetch multilingual-e5-small
+build/bin/clearhead fetch smollm2-135m-instruct
 mkdir -p "$folder"
 
 printf '\n== clearhead attend\n\n'

@@ -11,6 +11,7 @@ EAGER = (8, 15)          # times as fast as the eager way, causal 2048
 ROWS = (6, 3)            # percent more time, from 512 keys on
 ALL = (25, 12)
 ENCODER = (1.12, 1.25)   # times as fast as the fastest peer, each shape
+TOKENIZER = {"WordPiece": (10, 15), "BPE": (10, 15), "Unigram": (4, 8)}  # times the tokenizers library, one thread
 MEMORY = (32, 8)         # MB
 THREADS = (1.85, 1.95)   # times as fast with two threads, what takes over 5 ms
 EAGER_SHAPE = "1x9/3 2048 64 causal"

@@ -23,6 +23,7 @@ from safetensors.numpy import load_file
 import growth
 import peer_onnx
 import peer_openvino
+import peer_tokenizers
 import peer_torch
 import samples
 from ours import PROGRAM, Clearhead
@@ -155,13 +156,14 @@ def main():
     if busy > 0.3:
         say(f"  other work keeps {busy:.1f} processors busy: the numbers will say little")
     results = {"date": datetime.date.today().isoformat(), "threads": threads, "busy": busy, "bench": bench,
-               "versions": [peer_torch.version, peer_onnx.version, peer_openvino.version]}
+               "versions": [peer.version for peer in (peer_torch, peer_onnx, peer_openvino, peer_tokenizers)]}
     shapes = shapes_in(bench, "attention")
     results["attention"] = [attention_row(ours, text, threads, effort) for text in shapes]
     if bench["peaks"][0]["bf16_gflops"]:
         results["attention_bf16"] = [bf16_row(ours, text, effort) for text in shapes]
     files = model_files()
     results["encoder"] = [encoder_row(ours, files, text, threads, effort) for text in shapes_in(bench, "encoder")]
+    results["tokenizers"] = peer_tokenizers.rows(ours, effort, flags.quick, say)
     results["growth"] = growth.rows(ours, threads, flags.quick, say)
     ours.close()
     flags.results.parent.mkdir(parents=True, exist_ok=True)

@@ -183,7 +183,26 @@ class Section:
     def tokenizer(self):
         rows = [["ids alone" if row["shape"] == "ids" else "tokens with offsets", f"{row['megabytes_per_second']:.0f} MB/s"]
                 for row in self.bench["rows"] if row["name"] == "tokenizer"]
-        return table(["WordPiece of minilm, 1 thread", "text"], rows)
+        return table(["WordPiece of minilm, 1 thread", "text"], rows) + self.tokenizers()
+
+    def tokenizers(self):
+        """Beside the libraries, on one thread; the faster of the library's two ways counts."""
+        rows = []
+        for row in self.results.get("tokenizers", []):
+            times = {name: result["median"] for name, result in row["results"].items()}
+            factor = min(times["tokenizers fast"], times["tokenizers"]) / times["clearhead ids"]
+            verdict = self.judge(f"{row['kind']}, {row['language']}, against tokenizers", factor,
+                                 goals.TOKENIZER[row["kind"]], lambda x: f"{x:.1f}")
+            names = ["clearhead ids", "clearhead tokens", "tokenizers fast", "tokenizers", "tiktoken"]
+            rows.append([f"{row['kind']}, {row['language']}"] +
+                        [f"{row['bytes'] / 1e6 / times[name]:.1f}" if name in times else "-" for name in names] +
+                        [f"{factor:.1f}", f"{times['tokenizers'] / times['clearhead tokens']:.1f}", verdict])
+        if not rows:
+            return ""
+        return "\n" + table(["MB/s, 1 thread", "Clearhead, ids", "with offsets", "tokenizers, ids", "with offsets",
+                             "tiktoken, ids", "times tokenizers, ids", "with offsets", ""], rows) + (
+            "\nMade-up texts of frequent and rare words (`bench/peers/texts.py`); the ids of all are equal. WordPiece of "
+            "minilm, BPE of smollm2, Unigram of multilingual-e5-small.\n")
 
     def picture(self):
         """Name and content of the picture that the section shows."""

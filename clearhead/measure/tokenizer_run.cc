@@ -8,6 +8,10 @@
 #include <vector>
 
 #include "clearhead/base/error.h"
+#include "clearhead/base/memory.h"
+#include "clearhead/format/checkpoint.h"
+#include "clearhead/format/known_models.h"
+#include "clearhead/text/gguf_tokenizer.h"
 
 namespace clearhead::measure {
 namespace {
@@ -62,6 +66,27 @@ size_t tokenize_lines(const text::Tokenizer& tokenizer, const std::string& text,
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
     tokens += offsets ? tokenizer.encode(line).tokens.size() : tokenizer.encode_ids(line).size();
     begin = end + 1;
+  }
+  return tokens;
+}
+
+std::string tokenizer_json_of(std::string_view model) {
+  constexpr size_t kMostBytes = size_t{256} << 20;
+  const auto checkpoint = format::Checkpoint::open(format::resolve_model(model).path);
+  const format::GgufMetadata* gguf = checkpoint.gguf_metadata();
+  return gguf != nullptr ? text::gguf_tokenizer_json(*gguf) : base::read_file(checkpoint.tokenizer_path(), kMostBytes);
+}
+
+std::vector<std::vector<int64_t>> TokenizerRun::ids() const {
+  std::vector<std::vector<int64_t>> result;
+  for (const std::string& text : texts_) result.push_back(tokenizer_.encode_ids(text, false));
+  return result;
+}
+
+size_t TokenizerRun::run(bool offsets) const {
+  size_t tokens = 0;
+  for (const std::string& text : texts_) {
+    tokens += offsets ? tokenizer_.encode(text, false).tokens.size() : tokenizer_.encode_ids(text, false).size();
   }
   return tokens;
 }

@@ -58,11 +58,11 @@ class WordCache {
 
   struct Entry {
     uint64_t low = 0, high = 0;
-    uint32_t first = 0;         // the id of a single piece, else the place of the first in pieces_
-    uint32_t long_bytes = 0;    // the place of a longer word in long_bytes_
-    uint8_t size = 0;           // 0: free
-    uint8_t count = 0;          // pieces
-    bool whole = false;         // one known piece for all of the word
+    uint32_t first = 0;       // the id of a single piece, else the place of the first in pieces_
+    uint32_t long_bytes = 0;  // the place of a longer word in long_bytes_
+    uint8_t size = 0;         // 0: free
+    uint8_t count = 0;        // pieces
+    bool whole = false;       // one known piece for all of the word
   };
 
   static Key key_of(std::string_view text, Span word) {

@@ -45,6 +45,23 @@ class Bench(unittest.TestCase):
             self.assertGreater(answers[4]["multiply_add_gflops"], 0)
             self.assertEqual(Tensors(files[1]).value("head_output", [0, 1, 0, 0]), 3)
 
+    def test_bench_tokenizes_in_turns(self):
+        with tempfile.TemporaryDirectory() as folder:
+            files = {name: f"{folder}/{name}.json" for name in ("texts", "outputs", "tokenizer")}
+            with open(files["texts"], "w", encoding="utf-8") as file:
+                json.dump(["The cat", ""], file)
+            commands = [{"prepare": "tokenizer", "model": "minilm", **files}, {"run": "ids", "seconds": 0},
+                        {"run": "tokens", "seconds": 0}]
+            done = run("bench", "--turns", stdin="\n".join(map(json.dumps, commands)).encode())
+            self.assertEqual(done.returncode, 0, done.err)
+            answers = [json.loads(line) for line in done.out.splitlines()]
+            self.assertEqual(answers[0], {"ready": True})
+            self.assertGreater(answers[1]["seconds"], 0)
+            with open(files["outputs"], encoding="utf-8") as file:
+                self.assertEqual(json.load(file), [[1996, 4937], []])
+            with open(files["tokenizer"], encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["model"]["type"], "WordPiece")
+
 
 if __name__ == "__main__":
     unittest.main()

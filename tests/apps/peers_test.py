@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "bench/peers"))
-import goals, plot, report, samples, turns  # noqa: E402
+import goals, plot, report, samples, texts, turns  # noqa: E402
 from shape import shape_of  # noqa: E402
 
 SHAPE = "1x9/3 2048 64 causal"
@@ -47,6 +47,23 @@ class Report(unittest.TestCase):
             if notes:
                 Path(folder, "avx2.md").write_text(notes)
             return report.pages(Path(folder))
+
+    def test_tokenizers_stand_beside_the_faster_way_of_the_library(self):
+        found = results()
+        seconds = {"clearhead ids": 0.01, "clearhead tokens": 0.02, "tokenizers fast": 0.12, "tokenizers": 0.11, "tiktoken": 0.05}
+        found["tokenizers"] = [{"kind": "BPE", "language": "Chinese", "bytes": 1_000_000,
+                                "results": {name: {"median": value} for name, value in seconds.items()}}]
+        page = self.page(found)
+        self.assertIn("| BPE, Chinese | 100.0 | 50.0 | 8.3 | 9.1 | 20.0 | 11.0 | 5.5 | reached |", page)
+        self.assertIn("| BPE, Chinese, against tokenizers | 10.0 | 15.0 | 11.0 | reached |", page)
+
+    def test_texts_to_tokenize_are_the_same_every_time(self):
+        pieces = ["a", "the", "##s", "cat", "7"], ["\u7684", "\u4e66", "\u2581the"]
+        made = texts.texts(*pieces, 2000)
+        self.assertEqual(made, texts.texts(*pieces, 2000))
+        self.assertTrue(all(2000 <= sum(len(text.encode()) for text in some) < 4000 for some in made.values()))
+        self.assertIn("the cat", " ".join(made["English"]))
+        self.assertFalse(set("".join(made["Chinese"])) & set("ehs#"))
 
     def test_judges_what_was_measured(self):
         page = self.page(results())["performance.md"]

@@ -10,6 +10,8 @@
 #include "clearhead/apps/cli/console.h"
 #include "clearhead/base/error.h"
 #include "clearhead/base/interrupt.h"
+#include "clearhead/base/memory.h"
+#include "clearhead/base/output_file.h"
 #include "clearhead/base/parallel.h"
 #include "clearhead/engine/session.h"
 #include "clearhead/format/safetensors.h"
@@ -17,6 +19,7 @@
 #include "clearhead/measure/clock.h"
 #include "clearhead/measure/encoder_run.h"
 #include "clearhead/measure/peak.h"
+#include "clearhead/measure/tokenizer_run.h"
 
 namespace clearhead::apps {
 namespace {
@@ -38,13 +41,16 @@ class Bench {
     const auto what = command.at("prepare").get<std::string>();
     attention_.reset();
     encoder_.reset();
+    tokenizer_.reset();
     peak_ = what == "peak";
     if (what == "attention") {
       prepare_attention(command);
     } else if (what == "encoder") {
       prepare_encoder(command);
+    } else if (what == "tokenizer") {
+      prepare_tokenizer(command);
     } else if (!peak_) {
-      base::refuse("bench", "attention, encoder or peak to prepare", base::quoted(what));
+      base::refuse("bench", "attention, encoder, tokenizer or peak to prepare", base::quoted(what));
     }
     return {{"ready", true}};
   }
@@ -75,12 +81,33 @@ class Bench {
     format::write_safetensors(command.at("outputs").get<std::string>(), named);
   }
 
+  // texts: a file with a JSON list of texts; outputs: for the list of their ids; tokenizer: for the tokenizer.json.
+  void prepare_tokenizer(const json& command) {
+    constexpr size_t kMostBytes = size_t{1} << 30;
+    const std::string text = measure::tokenizer_json_of(command.at("model").get<std::string>());
+    write_file(command.at("tokenizer").get<std::string>(), text);
+    const std::string texts = base::read_file(command.at("texts").get<std::string>(), kMostBytes);
+    tokenizer_.emplace(text::Tokenizer::from_json(text, "tokenizer"), json::parse(texts));
+    write_file(command.at("outputs").get<std::string>(), json(tokenizer_->ids()).dump());
+  }
+
+  static void write_file(const std::string& path, const std::string& text) {
+    base::OutputFile file(path);
+    file.write(text);
+    file.commit();
+  }
+
   json run(const json& command) {
     if (peak_) {
       const measure::Peak peak = measure::measure_peak(base::num_threads());
       return {{"multiply_add_gflops", peak.multiply_add_gflops},
               {"exp2_giga", peak.exp2_giga},
               {"bf16_gflops", peak.bf16_gflops ? json(*peak.bf16_gflops) : json()}};
+    }
+    if (tokenizer_) {
+      const bool offsets = command.at("run") == "tokens";
+      const auto work = [&] { tokenizer_->run(offsets); };
+      return {{"seconds", measure::median_seconds(work, command.at("seconds").get<double>())}};
     }
     const measure::Evidence wanted = evidence(command.at("run"));
     if (!attention_ && !encoder_) base::refuse("bench", "prepare before run", "nothing prepared");
@@ -104,6 +131,7 @@ class Bench {
   std::optional<engine::Session> session_;
   std::optional<measure::AttentionRun> attention_;
   std::optional<measure::EncoderRun> encoder_;
+  std::optional<measure::TokenizerRun> tokenizer_;
   bool peak_ = false;
 };
 
