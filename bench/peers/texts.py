@@ -14,7 +14,7 @@ class Words:
         self.words, self.source = words[:WORDS], source
 
     def one(self):
-        return self.words[int(len(self.words) ** self.source.random()) - 1]
+        return self.words[int((len(self.words) + 1) ** self.source.random()) - 1]
 
 
 def words_of(pieces, pattern):

@@ -53,7 +53,7 @@ class Report(unittest.TestCase):
         seconds = {"clearhead ids": 0.01, "clearhead tokens": 0.02, "tokenizers fast": 0.12, "tokenizers": 0.11, "tiktoken": 0.05}
         found["tokenizers"] = [{"kind": "BPE", "language": "Chinese", "bytes": 1_000_000,
                                 "results": {name: {"median": value} for name, value in seconds.items()}}]
-        page = self.page(found)
+        page = self.page(found)["performance.md"]
         self.assertIn("| BPE, Chinese | 100.0 | 50.0 | 8.3 | 9.1 | 20.0 | 11.0 | 5.5 | reached |", page)
         self.assertIn("| BPE, Chinese, against tokenizers | 10.0 | 15.0 | 11.0 | reached |", page)
 
