@@ -6,8 +6,8 @@
 
 Code begins with its SPDX line, is ASCII, has at most 400 lines a file (generated *_tables.cc may have more), holds no
 mark of unfinished work, no std:: regular expression and no flag that loosens floating point. A test that may be skipped
-has a line in tests/SKIPPED.md, and every line there names a test that exists. Prints one line for each fault; the exit
-code is 1 if there is any.
+has a line in tests/SKIPPED.md, and every line there names a test that exists. So does every row of docs/faults.md: its
+last column names tests, at least one. Prints one line for each fault; the exit code is 1 if there is any.
 """
 
 import pathlib
@@ -87,8 +87,22 @@ def faults_of_skips(skips, skipped):
             yield f"tests/SKIPPED.md: {test} is never skipped"
 
 
+def faults_of_table(tests, table):
+    """tests: names of all tests. table: the text of docs/faults.md, where `test`s stand in a row's last column."""
+    for number, line in enumerate(table.splitlines(), 1):
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not re.match(r"\d+\. ", cells[0]):
+            continue
+        named = re.findall(r"`([^`]+)`", cells[-1])
+        if not named:
+            yield f"docs/faults.md:{number}: no test is named"
+        for test in named:
+            if test not in tests:
+                yield f"docs/faults.md:{number}: there is no test {test}"
+
+
 def faults(root):
-    skips = []
+    skips, tests = [], set()
     for name in files_of(root):
         if not is_code(name):
             continue
@@ -96,8 +110,11 @@ def faults(root):
         yield from faults_of_code(name, text)
         if name.parts[0] in ("tests", "python"):
             skips += [(name, line, test) for line, test in skips_of(name, text)]
+            tests |= {found.group(3) or f"{found.group(1)}.{found.group(2)}" for found in TEST.finditer(text)}
     skipped = root / "tests" / "SKIPPED.md"
     yield from faults_of_skips(skips, skipped.read_text(encoding="utf-8") if skipped.exists() else "")
+    table = root / "docs" / "faults.md"
+    yield from faults_of_table(tests, table.read_text(encoding="utf-8") if table.exists() else "")
 
 
 if __name__ == "__main__":

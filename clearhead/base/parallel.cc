@@ -7,32 +7,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <fstream>
-#include <string>
 
+#include "clearhead/base/cpu_quota.h"
 #include "clearhead/base/error.h"
 
 namespace clearhead::base {
 namespace {
 
 std::atomic<size_t> chosen{0};  // 0: nobody has chosen
-
-// Cores that the quota of control group version 2 allows ("max 100000" or "150000 100000"), or 0 for no limit.
-double quota_version_2() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (!(file >> quota >> period) || quota == "max" || period <= 0) return 0;
-  return std::strtod(quota.c_str(), nullptr) / period;
-}
-
-// The same of version 1 (-1 for no limit).
-double quota_version_1() {
-  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  double quota = 0, period = 0;
-  if (!(quota_file >> quota) || !(period_file >> period) || quota <= 0 || period <= 0) return 0;
-  return quota / period;
-}
 
 size_t affinity_count() {
   cpu_set_t mask;
@@ -43,7 +25,7 @@ size_t affinity_count() {
 }  // namespace
 
 size_t available_threads() {
-  const double quota = std::max(quota_version_2(), quota_version_1());
+  const double quota = cpu_quota();
   const size_t cores = std::min(affinity_count(), kMaxThreads);
   if (quota <= 0) return cores;
   return static_cast<size_t>(std::clamp(std::ceil(quota), 1.0, static_cast<double>(cores)));

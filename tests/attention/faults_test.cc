@@ -15,6 +15,7 @@ namespace clearhead::tests {
 namespace {
 
 using attention::Causal;
+using attention::Precision;
 using capture::Stage;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -195,15 +196,37 @@ TEST(Faults, AxesOfOneStay) {
   EXPECT_EQ(seen.get(Stage::weights).shape(), tensor::Shape({1, 1, 1, 1}));
 }
 
-TEST(Faults, ThousandsOfEqualWeightsStillSumToOne) {
-  for (size_t keys : {4096, 100003}) {
-    const Problem problem = equal_scores(1, std::vector<float>(keys, 1.0f));
-    Everything seen;
-    EXPECT_NEAR(floats(problem.run(&seen).head_output)[0], 1.0f, 1e-6f);
-    double sum = 0;
-    for (float weight : seen.values(Stage::weights)) sum += weight;
-    EXPECT_NEAR(sum, 1.0, 1e-6);
-  }
+// Sums in a narrow type, or one after another in float, lose what is added late.
+TEST(Faults, ThousandsOfEqualWeightsStillSumToOneInEveryTypeAndOnEveryTarget) {
+  for_each_target([](const std::string&) {
+    for (const size_t keys : {4096, 100003}) {
+      Problem problem = equal_scores(1, std::vector<float>(keys, 1.0f));
+      const auto count = static_cast<double>(keys);
+      for (const tensor::DType dtype : {tensor::DType::f32, tensor::DType::f16, tensor::DType::bf16}) {
+        for (const Precision precision : {Precision::single, Precision::bfloat16}) {
+          SCOPED_TRACE(testing::Message() << keys << " keys of " << tensor::name_of(dtype));
+          problem.config.precision = precision;
+          const auto narrow = [&](const std::vector<float>& values) {
+            return tensor::to_dtype({tensor::DType::f32, {values.size()}, std::as_bytes(std::span(values))}, dtype);
+          };
+          const tensor::Tensor query = narrow(problem.query), key = narrow(problem.key), value = narrow(problem.value);
+          attention::AttentionInput input = problem.input();
+          input.query = query.view(), input.key = key.view(), input.value = value.view();
+          attention::RowStatistics found;
+          const auto output = attention::fused_attention(problem.config, input, &found);
+          EXPECT_EQ(floats(output.row_sum)[0], static_cast<float>(keys));
+          EXPECT_NEAR(floats(output.head_output)[0], 1.0f, 1e-6f);
+          EXPECT_NEAR(found.entropy[0], std::log(count), 1e-6 * std::log(count));
+          Everything seen;
+          const auto exact = attention::exact_attention(problem.config, input, &seen);
+          EXPECT_TRUE(same_bits(all_bits(exact), all_bits(output)));
+          double sum = 0;
+          for (const float weight : seen.values(Stage::weights)) sum += weight;
+          EXPECT_NEAR(sum, 1.0, 1e-6);
+        }
+      }
+    }
+  });
 }
 
 }  // namespace

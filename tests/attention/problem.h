@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "clearhead/attention/exact.h"
+#include "clearhead/attention/fused.h"
 #include "clearhead/attention/reference.h"
 #include "tests/support/hashed_values.h"
 #include "tests/support/stage_collector.h"
@@ -112,7 +115,12 @@ inline Problem equal_scores(size_t query_len, std::vector<float> values) {
   return problem;
 }
 
-inline std::vector<float> head_output(const Problem& problem) { return floats(problem.run().head_output); }
+// Of both paths, which must agree in every bit.
+inline std::vector<float> head_output(const Problem& problem) {
+  const attention::AttentionOutput exact = problem.run();
+  EXPECT_TRUE(same_bits(all_bits(attention::fused_attention(problem.config, problem.input())), all_bits(exact)));
+  return floats(exact.head_output);
+}
 
 // Largest absolute difference; NaN anywhere counts as infinitely far.
 template <class A, class B>

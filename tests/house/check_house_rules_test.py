@@ -10,6 +10,7 @@ import unittest
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check_house_rules.py"
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 SKIP = "GTEST_" + "SKIP() << 1;"
+FAULTS = "# Faults\n\n| fault | threads | tests |\n|---|---|---|\n"
 TABLE = "| test | why |\n|---|---|\n"
 
 CLEAN = {
@@ -19,6 +20,7 @@ CLEAN = {
     "README.md": "Words may be anything: \u4e66\n",
     "build/generated.cc": "\u4e66\n",
     "tests/base/error_test.cc": SPDX + "TEST(Error, MayBeSkipped) {\n  " + SKIP + "\n}\nTEST(Error, Text) {}\n",
+    "docs/faults.md": FAULTS + "| 1. Wrong | here#1 | `Error.Text`, `Error.MayBeSkipped` |\n",
     "tests/SKIPPED.md": TABLE + "| `Error.MayBeSkipped` | no such machine |\n",
 }
 
@@ -36,6 +38,11 @@ def check(changes):
 class CheckHouseRules(unittest.TestCase):
     def expect_fault(self, changes, fault):
         self.assertEqual(check(changes), (1, [fault]))
+
+    def test_faults_name_tests_that_exist(self):
+        row = "| 2. Worse | here#2 | "
+        self.expect_fault({"docs/faults.md": FAULTS + row + "`Error.Text`, `Error.Gone` |\n"}, "docs/faults.md:5: there is no test Error.Gone")
+        self.expect_fault({"docs/faults.md": FAULTS + row + "none |\n"}, "docs/faults.md:5: no test is named")
 
     def test_clean_tree_passes(self):
         self.assertEqual(check({}), (0, []))
