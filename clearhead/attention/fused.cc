@@ -3,15 +3,17 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "clearhead/attention/float_room.h"
 #include "clearhead/attention/merge.h"
 #include "clearhead/attention/packed_keys.h"
+#include "clearhead/attention/prefetch.h"
 #include "clearhead/attention/row_collection.h"
 #include "clearhead/attention/score_edit.h"
 #include "clearhead/attention/sizes.h"
+#include "clearhead/attention/work_units.h"
 #include "clearhead/base/parallel.h"
 #include "clearhead/kernels/attention_tile.h"
 #include "clearhead/kernels/tile.h"
@@ -31,18 +33,6 @@ struct Scratch {
   std::array<kernels::RowEvidence, kernels::kMostRows> evidence;
   std::array<int64_t, kernels::kMostRows> positions;
   CollectionRoom collected;
-};
-
-// A part of a kv head of a sequence: all of it, some queries, or a key tile.
-struct Unit {
-  size_t sequence, kv_head, part, cost;
-};
-
-// How a run is cut into units for the threads. No cut changes a bit.
-enum class Cut {
-  kv_heads,  // a unit packs a kv head's keys and attends with all its queries
-  queries,   // all keys are packed first, a unit is a part of the queries of a kv head
-  keys,      // a unit is one key tile of a kv head, its rows are merged afterwards
 };
 
 }  // namespace
@@ -78,17 +68,14 @@ class Run {
         workspace_(workspace),
         in_pairs_(config_.precision == Precision::bfloat16),
         collection_(statistics != nullptr && statistics->collects() ? &workspace.collection : nullptr),
+        cuts_(config_, sequences, statistics != nullptr && statistics->overview ? collection_ : nullptr),
         group_(config_.num_heads / config_.num_kv_heads),
         value_room_(padded_value_dim(config_)) {}
 
   void run() {
-    for (const Sequence& sequence : sequences_) {
-      longest_query_ = std::max(longest_query_, sequence.query_len);
-      longest_key_ = std::max(longest_key_, sequence.key_len);
-    }
     if (collection_ != nullptr) collection_->plan(sequences_, config_.num_heads, *statistics_);
-    const Cut cut = choose_cut();
-    list_units(cut);
+    const Cut cut = cuts_.choose(statistics_ == nullptr);
+    cuts_.list(cut, workspace_.units);
     prepare(cut);
     switch (cut) {
       case Cut::kv_heads: return run_kv_heads();
@@ -111,55 +98,6 @@ class Run {
     const Rows& rows;
   };
 
-  static size_t num_blocks(size_t queries) { return (queries + kernels::kMostRows - 1) / kernels::kMostRows; }
-  // Blocks are of nearly the same size.
-  static size_t first_of_block(size_t queries, size_t block) { return queries * block / num_blocks(queries); }
-
-  // Parts of the queries of a sequence, for Cut::queries.
-  bool whole_bins() const { return collection_ != nullptr && statistics_->overview.has_value(); }
-  size_t num_parts(const Sequence& one) const {
-    return whole_bins() ? collection_->num_parts(one) : num_blocks(one.query_len);
-  }
-  size_t first_of_part(const Sequence& one, size_t part) const {
-    return whole_bins() ? collection_->first_of_part(one, part) : first_of_block(one.query_len, part);
-  }
-
-  Cut choose_cut() const {
-    const size_t threads = base::num_threads(), kv_units = sequences_.size() * config_.num_kv_heads;
-    const bool even = kv_units % threads == 0 || kv_units >= 8 * threads;
-    if (even) return Cut::kv_heads;
-    const bool few_rows = group_ * longest_query_ <= kernels::kMostRows;
-    return few_rows && statistics_ == nullptr && tile_count(longest_key_) > 1 ? Cut::keys : Cut::queries;
-  }
-
-  void list_units(Cut cut) {
-    std::vector<Unit>& units = workspace_.units;
-    units.clear();
-    for (size_t index = 0; index < sequences_.size(); ++index) {
-      const Sequence& one = sequences_[index];
-      const size_t parts = cut == Cut::kv_heads  ? 1
-                           : cut == Cut::queries ? num_parts(one)
-                                                 : std::max<size_t>(1, tile_count(one.key_len));
-      for (size_t unit = 0; one.query_len > 0 && unit < parts * config_.num_kv_heads; ++unit) {
-        units.push_back({index, unit / parts, unit % parts, cost(cut, one, unit % parts)});
-      }
-    }
-    if (cut != Cut::keys) std::ranges::sort(units, earlier);
-  }
-
-  // The dearest first; in place, which a stable sort is not.
-  static bool earlier(const Unit& a, const Unit& b) {
-    return std::tie(b.cost, a.sequence, a.kv_head, a.part) < std::tie(a.cost, b.sequence, b.kv_head, b.part);
-  }
-
-  // Products of a query with a key, for one head.
-  size_t cost(Cut cut, const Sequence& sequence, size_t part) const {
-    if (cut != Cut::queries) return sequence.query_len * sequence.key_len;
-    const auto [begin, end] =
-        visible_keys(config_, sequence, std::max<size_t>(1, first_of_part(sequence, part + 1)) - 1);
-    return (end - begin) * (first_of_part(sequence, part + 1) - first_of_part(sequence, part));
-  }
-
   void prepare(Cut cut) {
     grow(workspace_.scratch, base::num_threads());
     for (Scratch& scratch : workspace_.scratch) {
@@ -170,10 +108,10 @@ class Run {
       scratch.output.at_least(kernels::kMostRows * value_room_);
       if (in_pairs_) scratch.weights.at_least(kernels::kMostRows * kernels::kPairStride);
       if (cut == Cut::queries) continue;
-      grow(scratch.tiles, tile_count(longest_key_));
+      grow(scratch.tiles, tile_count(cuts_.longest_key()));
       if (!input_.caches.empty()) continue;
-      scratch.keys.at_least(key_room(longest_key_) * packed_key_width(config_));
-      scratch.values.at_least(key_room(longest_key_) * packed_value_width(config_));
+      scratch.keys.at_least(key_room(cuts_.longest_key()) * packed_key_width(config_));
+      scratch.values.at_least(key_room(cuts_.longest_key()) * packed_value_width(config_));
     }
     if (cut == Cut::queries) workspace_.packed.pack(config_, input_, sequences_);
     if (cut == Cut::keys) {
@@ -184,7 +122,36 @@ class Run {
 
   Scratch& scratch() { return workspace_.scratch[base::thread_index()]; }
 
+  // Whether a unit finds what it reads in a core's own cache, once it has been there.
+  bool is_near() const {
+    constexpr size_t kNearFloats = size_t{1} << 18;
+    const size_t keys = input_.batch * input_.key_len * config_.num_kv_heads * (config_.head_dim + config_.value_dim);
+    const size_t queries = input_.batch * input_.query_len * config_.num_heads * (config_.head_dim + config_.value_dim);
+    return keys + queries <= kNearFloats;
+  }
+
+  // Asks for part of parts of what a unit reads and writes, if that has room beside the unit that is worked on.
+  void prefetch_unit(size_t number, size_t part, size_t parts) const {
+    constexpr size_t kMostFloats = size_t{1} << 16;
+    if (number >= workspace_.units.size()) return;
+    const Unit& unit = workspace_.units[number];
+    const Sequence& one = sequences_[unit.sequence];
+    const size_t query_width = group_ * config_.head_dim, output_width = group_ * config_.value_dim;
+    const size_t keys = one.key_len * (config_.head_dim + config_.value_dim);
+    if (one.query_len * (query_width + output_width) + keys > kMostFloats) return;
+    const size_t query = (one.batch * input_.query_len + one.query_begin) * config_.num_kv_heads + unit.kv_head;
+    const size_t key = (one.batch * input_.key_len + one.key_begin) * config_.num_kv_heads + unit.kv_head;
+    const auto rows = [&](auto* numbers, size_t first, size_t width, size_t count) {
+      return ScatteredRows{numbers + first * width, config_.num_kv_heads * width, width, count};
+    };
+    prefetch<false>(rows(input_.key.data(), key, config_.head_dim, one.key_len), part, parts);
+    prefetch<false>(rows(input_.value.data(), key, config_.value_dim, one.key_len), part, parts);
+    prefetch<false>(rows(input_.query.data(), query, query_width, one.query_len), part, parts);
+    prefetch<true>(rows(output_.head_output.data(), query, output_width, one.query_len), part, parts);
+  }
+
   void run_kv_heads() {
+    const bool ahead = input_.caches.empty() && input_.key.data() != nullptr && !is_near();
     base::parallel_for(workspace_.units.size(), [&](size_t number) {
       const Unit& unit = workspace_.units[number];
       const Sequence& sequence = sequences_[unit.sequence];
@@ -193,7 +160,12 @@ class Run {
       for (size_t i = 0; i < tiles; ++i) {
         own.tiles[i] = pack_tile(config_, input_, sequence, unit.kv_head, i, {own.keys.data(), own.values.data()});
       }
-      attend_queries(unit, 0, sequence.query_len, std::span(own.tiles).first(tiles));
+      const size_t blocks = num_blocks(sequence.query_len);
+      for (size_t block = 0; block < blocks; ++block) {
+        if (ahead) prefetch_unit(number + base::num_threads(), block, blocks);
+        attend_block(unit, first_of_block(sequence.query_len, block), first_of_block(sequence.query_len, block + 1),
+                     std::span(own.tiles).first(tiles));
+      }
     });
   }
 
@@ -201,7 +173,7 @@ class Run {
     base::parallel_for(workspace_.units.size(), [&](size_t number) {
       const Unit& unit = workspace_.units[number];
       const Sequence& one = sequences_[unit.sequence];
-      attend_queries(unit, first_of_part(one, unit.part), first_of_part(one, unit.part + 1),
+      attend_queries(unit, cuts_.first_of_part(one, unit.part), cuts_.first_of_part(one, unit.part + 1),
                      workspace_.packed.tiles(unit.sequence, unit.kv_head));
     });
   }
@@ -270,13 +242,7 @@ class Run {
       if (collection_ != nullptr) {
         work.evidence.collector = collection_->begin(own.collected, unit.sequence, rows.rows);
       }
-      kernels::attend(work, tiles_seen({work.seen, work.rows}, tiles));
-      std::copy_n(own.summaries.begin(), rows.rows, own.keys_summaries.begin());
-      for (size_t row = 0; row < rows.rows && !config_.sinks.empty(); ++row) {
-        merge_sink(work.summaries[row], {work.output + row * value_room_, config_.value_dim},
-                   config_.sinks[rows.first_head]);
-      }
-      kernels::finish_rows(work, output_row(rows, 0).data(), config_.num_heads * config_.value_dim);
+      attend_and_finish(rows, work, tiles_seen({work.seen, work.rows}, tiles), own);
       for (size_t row = 0; row < rows.rows; ++row) write_summary(rows, row, work.summaries[row]);
       if (statistics_ == nullptr) continue;
       statistics_->set(index_of(rows, 0), std::span(own.evidence).first(rows.rows),
@@ -285,6 +251,22 @@ class Run {
       collection_->end(own.collected, {unit.sequence, rows.first_head, first, index_of(rows, 0),
                                        std::span(own.summaries).first(rows.rows)});
     }
+  }
+
+  void attend_and_finish(const Rows& rows, kernels::AttentionRows& work, std::span<const kernels::KeyTile> tiles,
+                         Scratch& own) {
+    float* const destination = output_row(rows, 0).data();
+    work.destination_stride = config_.num_heads * config_.value_dim;
+    if (config_.sinks.empty()) work.destination = destination;
+    kernels::attend(work, tiles);
+    std::copy_n(own.summaries.begin(), rows.rows, own.keys_summaries.begin());
+    if (config_.sinks.empty()) return;
+    for (size_t row = 0; row < rows.rows; ++row) {
+      merge_sink(work.summaries[row], {work.output + row * value_room_, config_.value_dim},
+                 config_.sinks[rows.first_head]);
+    }
+    work.destination = destination;
+    kernels::finish_rows(work);
   }
 
   kernels::AttentionRows prepare_rows(const Rows& rows, const EditContext& context, Scratch& own) const {
@@ -354,8 +336,8 @@ class Run {
   FusedAttention::Workspace& workspace_;
   bool in_pairs_;              // the products are in bfloat16
   RowCollection* collection_;  // or nullptr
+  WorkUnits cuts_;
   size_t group_, value_room_;
-  size_t longest_query_ = 0, longest_key_ = 0;  // of the sequences
 };
 
 }  // namespace

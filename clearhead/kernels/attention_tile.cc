@@ -15,6 +15,7 @@
 #include "clearhead/kernels/merge-inl.h"
 #include "clearhead/kernels/row_collect-inl.h"
 #include "clearhead/kernels/row_evidence-inl.h"
+#include "clearhead/kernels/row_exponentials-inl.h"
 #include "clearhead/kernels/row_lanes-inl.h"
 #include "clearhead/kernels/softmax-inl.h"
 #include "clearhead/kernels/tile-inl.h"
@@ -102,12 +103,19 @@ HWY_INLINE void score(const AttentionRows& a, const KeyTile& tile, size_t row, s
   multiply(product);
 }
 
+// Where products with values go.
+struct Weighed {
+  float* output;
+  size_t stride;                   // floats from row to row
+  const float* factors = nullptr;  // what rows are multiplied by at last, or nullptr
+};
+
 // output = exponentials times values, for some rows and keys.
 HWY_INLINE void weigh(const AttentionRows& a, const KeyTile& tile, size_t row, size_t rows, TileRange keys,
-                      float* output) {
+                      const Weighed& to) {
   const size_t panels = panel_count(a.value_dim);
   if (a.weight_pairs != nullptr) {
-    PairProduct product = product_of_weights(a, tile, row, keys, output);
+    PairProduct product = product_of_weights(a, tile, row, keys, to.output);
     product.rows = rows;
     return pair_product(product);
   }
@@ -115,12 +123,13 @@ HWY_INLINE void weigh(const AttentionRows& a, const KeyTile& tile, size_t row, s
                             .left_stride = kScoreStride,
                             .panels = tile.values + keys.begin * kPanelWidth,
                             .panel_stride = tile.value_room * kPanelWidth,
-                            .output = output,
-                            .output_stride = panels * kPanelWidth,
+                            .output = to.output,
+                            .output_stride = to.stride,
                             .rows = rows,
                             .depth = keys.end - keys.begin,
                             .num_panels = panels,
-                            .add_zero = true};  // -0 must not tell a skipped key from one that gave 0
+                            .add_zero = true,  // -0 must not tell a skipped key from one that gave 0
+                            .row_factors = to.factors};
   multiply(product);
 }
 
@@ -136,71 +145,11 @@ HWY_INLINE void edit_row(const AttentionRows& a, const KeyTile& tile, size_t row
   a.edit.apply(a.edit.context, row, tile.first + own.begin, {scores + own.begin, own.end - own.begin});
 }
 
-// The largest score of each row and virtual lane; count is a multiple of 16. Shapes: maxima [rows, 16].
-HWY_INLINE void find_maxima(const float* scores, size_t rows, size_t count, float* all_maxima) {
-  const FloatTag tag;
-  for (size_t row = 0; row < rows; ++row) {
-    FloatVec maxima[kRegisters];
-    std::fill_n(maxima, kRegisters, hn::Set(tag, -kInfinity));
-    for (size_t i = 0; i < count; i += kVirtualLanes) {
-      for (size_t r = 0; r < kRegisters; ++r) {
-        maxima[r] = hn::Max(maxima[r], hn::LoadU(tag, scores + row * kScoreStride + i + r * kLanes));
-      }
-    }
-    for (size_t r = 0; r < kRegisters; ++r) {
-      hn::StoreU(maxima[r], tag, all_maxima + row * kVirtualLanes + r * kLanes);
-    }
-  }
-}
-
-// exponentials_of_tile for at most 16 rows at once, whose largest scores of each virtual lane are known; count is a
-// multiple of 16. Shapes: maxima [rows, 16].
-template <class Evidence>
-HWY_INLINE void exponentials_of_rows(float* scores, size_t rows, size_t count, const float* maxima,
-                                     RowSummary* summaries, Evidence evidence) {
-  const FloatTag tag;
-  RowLanes lanes;
-  alignas(64) float largest[kVirtualLanes], references[kVirtualLanes], sums[kVirtualLanes];
-  for (size_t row = 0; row < rows; ++row) {
-    for (size_t r = 0; r < kRegisters; ++r) {
-      lanes.set(row, r, hn::LoadU(tag, maxima + row * kVirtualLanes + r * kLanes));
-    }
-  }
-  lanes.fold([](FloatVec a, FloatVec b) HWY_ATTR { return hn::Max(a, b); }, largest);
-  find_references(largest, references);
-  evidence.see_scores(lanes, largest, scores, rows, count);
-  for (size_t row = 0; row < rows; ++row) {
-    const FloatVec reference = hn::Set(tag, references[row]);
-    VirtualLanes sum;
-    evidence.begin_row(row, scores + row * kScoreStride, count, largest[row]);
-    for (size_t i = 0; i < count; i += kVirtualLanes) {
-      for (size_t r = 0; r < kRegisters; ++r) {
-        float* place = scores + row * kScoreStride + i + r * kLanes;
-        const FloatVec shifted = hn::Sub(hn::LoadU(tag, place), reference), power = exp2_below_127(tag, shifted);
-        hn::StoreU(power, tag, place);
-        sum.add(r, power);
-        evidence.add(i, r, shifted, power);
-      }
-    }
-    for (size_t r = 0; r < kRegisters; ++r) lanes.set(row, r, sum.lanes(r));
-    evidence.end_row(row);
-  }
-  lanes.fold([](FloatVec a, FloatVec b) HWY_ATTR { return hn::Add(a, b); }, sums);
-  evidence.end(rows, sums);
-  for (size_t row = 0; row < rows; ++row) {
-    summaries[row] = sums[row] == 0 ? RowSummary{kNoReference, 0.0f} : RowSummary{references[row], sums[row]};
-    if (sums[row] == sums[row]) continue;
-    summaries[row] = {0.0f, canonical(sums[row])};
-    std::fill_n(scores + row * kScoreStride, count, canonical(sums[row]));
-  }
-  evidence.see_powers(scores, rows, count, summaries);
-}
-
 // The same in bfloat16 where the machine has its instructions and nobody asks for the powers: rounded at once, with the
 // same bits. A NaN makes its row NaN by itself.
 inline void exponentials_in_pairs(const AttentionRows& a, size_t row, size_t rows, size_t begin, size_t end,
                                   const float* maxima, RowSummary* summaries) {
-  RowLanes lanes;
+  RowLanes lanes(rows);
   alignas(64) float largest[kVirtualLanes], references[kVirtualLanes], sums[kVirtualLanes], rounded[kVirtualLanes];
   for (size_t i = 0; i < rows; ++i) {
     for (size_t r = 0; r < kRegisters; ++r) {
@@ -273,7 +222,7 @@ HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t
     exponentials_of_rows(scores, rows, end - begin, found.maxima, found.summaries, NoEvidence());
   } else {
     using Evidence = std::conditional_t<kWatch == Watch::evidence, KeptEvidence, CollectedEvidence>;
-    const Evidence evidence(a.evidence, row, tile.first + begin, found.evidence);
+    const Evidence evidence(a.evidence, {row, rows}, tile.first + begin, found.evidence);
     exponentials_of_rows(scores, rows, end - begin, found.maxima, found.summaries, evidence);
   }
   if (a.weight_pairs != nullptr && !at_once) {
@@ -288,8 +237,25 @@ HWY_INLINE void exponentials(const AttentionRows& a, const KeyTile& tile, size_t
   }
 }
 
+// Ends a row whose sums of powers times values stand in source.
+HWY_INLINE void finish_row(const AttentionRows& a, size_t row, const float* source) {
+  finish_inline(a.summaries[row], source, a.value_dim, a.destination + row * a.destination_stride);
+}
+
+// Products of rows that see no other tile, finished as they are written.
+HWY_INLINE void weigh_and_finish(const AttentionRows& a, const KeyTile& tile, size_t row, size_t end, TileRange range) {
+  alignas(64) float factors[kMostRows];
+  for (size_t i = row; i < end; ++i) {  // a row that sees nothing has sums of 0
+    const RowSummary& summary = a.summaries[i];
+    factors[i - row] = summary.reference == kNoReference ? 0.0f : 1.0f / summary.sum;
+  }
+  weigh(a, tile, row, end - row, range, {a.destination + row * a.destination_stride, a.destination_stride, factors});
+}
+
+// One tile for rows that share the keys they compute; last: the rows see no further tile, and end.
 template <Watch kWatch>
-HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t row, size_t end, TileRange range) {
+HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t row, size_t end, TileRange range,
+                             bool last) {
   const size_t room = panel_count(a.value_dim) * kPanelWidth;
   // Where every row sees the same whole panels and nothing is edited, products are scores, and their largest are found
   // while they are computed.
@@ -314,11 +280,17 @@ HWY_INLINE void attend_group(const AttentionRows& a, const KeyTile& tile, size_t
         a, tile, i, std::min(kVirtualLanes, end - i), range, plain,
         {maxima + at * kVirtualLanes, found.summaries + at, kKept ? found.evidence + at : nullptr, output + at * room});
   }
-  if (tile.finite) weigh(a, tile, row, end - row, range, output);
-  for (size_t i = row; i < end && !first; ++i) {
-    const RowSummary& summary = summaries[i - row];
-    if constexpr (kKept) merge_evidence(a.evidence.rows[i], a.summaries[i], evidence[i - row], summary);
-    merge_inline(a.summaries[i], a.output + i * room, summary, output + (i - row) * room, room);
+  if (first && last && tile.finite && a.weight_pairs == nullptr && room == a.value_dim) {
+    return weigh_and_finish(a, tile, row, end, range);
+  }
+  if (tile.finite) weigh(a, tile, row, end - row, range, {output, room});
+  for (size_t i = row; i < end; ++i, output += room) {
+    if (!first) {
+      const RowSummary& summary = summaries[i - row];
+      if constexpr (kKept) merge_evidence(a.evidence.rows[i], a.summaries[i], evidence[i - row], summary);
+      merge_inline(a.summaries[i], a.output + i * room, summary, output, room);
+    }
+    if (last) finish_row(a, i, a.output + i * room);
   }
 }
 
@@ -343,36 +315,42 @@ HWY_INLINE void prepare_query(const AttentionRows& a) {
   }
 }
 
+void finish_rows(const AttentionRows& a) {
+  for (size_t row = 0; row < a.rows; ++row) finish_row(a, row, a.output + row * panel_count(a.value_dim) * kPanelWidth);
+}
+
+// All groups of rows that see something of a tile; last: the rows end with it.
+template <Watch kWatch>
+HWY_INLINE void attend_tile(const AttentionRows& a, const KeyTile& tile, bool last) {
+  for (size_t row = 0; row < a.rows;) {
+    size_t end = std::min(a.rows, row + kGroupRows);
+    const TileRange range = range_of_rows(a, tile, row, end);
+    for (size_t next = end; next < a.rows; end = next) {
+      next = std::min(a.rows, end + kGroupRows);
+      if (!(range_of_rows(a, tile, end, next) == range)) break;
+    }
+    if (!range.empty()) {
+      attend_group<kWatch>(a, tile, row, end, range, last);
+    } else if (last) {
+      for (size_t i = row; i < end; ++i) finish_row(a, i, a.output + i * panel_count(a.value_dim) * kPanelWidth);
+    }
+    row = end;
+  }
+}
+
 template <Watch kWatch>
 void attend_tiles(const AttentionRows& a, std::span<const KeyTile> tiles) {
   prepare_query(a);
   std::fill_n(a.summaries, a.rows, RowSummary{kNoReference, 0.0f});
   for (size_t row = 0; kWatch != Watch::nothing && row < a.rows; ++row) a.evidence.rows[row].largest = -kInfinity;
-  for (const KeyTile& tile : tiles) {
-    for (size_t row = 0; row < a.rows;) {
-      size_t end = std::min(a.rows, row + kGroupRows);
-      const TileRange range = range_of_rows(a, tile, row, end);
-      for (size_t next = end; next < a.rows; end = next) {
-        next = std::min(a.rows, end + kGroupRows);
-        if (!(range_of_rows(a, tile, end, next) == range)) break;
-      }
-      if (!range.empty()) attend_group<kWatch>(a, tile, row, end, range);
-      row = end;
-    }
-  }
+  for (const KeyTile& tile : tiles) attend_tile<kWatch>(a, tile, a.destination != nullptr && &tile == &tiles.back());
+  if (a.destination != nullptr && tiles.empty()) HWY_NAMESPACE::finish_rows(a);
 }
 
 void attend(const AttentionRows& a, std::span<const KeyTile> tiles) {
   if (a.evidence.rows == nullptr) return attend_tiles<Watch::nothing>(a, tiles);
   if (a.evidence.collector == nullptr) return attend_tiles<Watch::evidence>(a, tiles);
   attend_tiles<Watch::everything>(a, tiles);
-}
-
-void finish_rows(const AttentionRows& a, float* destination, size_t stride) {
-  const size_t room = panel_count(a.value_dim) * kPanelWidth;
-  for (size_t row = 0; row < a.rows; ++row) {
-    finish_inline(a.summaries[row], a.output + row * room, a.value_dim, destination + row * stride);
-  }
 }
 
 }  // namespace HWY_NAMESPACE
@@ -387,9 +365,7 @@ HWY_EXPORT(finish_rows);
 
 void attend(const AttentionRows& rows, std::span<const KeyTile> tiles) { HWY_DYNAMIC_DISPATCH(attend)(rows, tiles); }
 
-void finish_rows(const AttentionRows& rows, float* destination, size_t stride) {
-  HWY_DYNAMIC_DISPATCH(finish_rows)(rows, destination, stride);
-}
+void finish_rows(const AttentionRows& rows) { HWY_DYNAMIC_DISPATCH(finish_rows)(rows); }
 
 }  // namespace clearhead::kernels
 #endif

@@ -62,8 +62,10 @@ struct AttentionRows {
   RowSummary* summaries;  // [rows]: what each row has seen so far
   float* output;          // [rows, value_dim up to a multiple of 16]: sums of exponentials times values so far
   EvidenceOfRows evidence;
-  Pair* query_pairs = nullptr;   // [rows, pairs of head_dim], to work in; nullptr: in float
-  Pair* weight_pairs = nullptr;  // [rows, kPairStride], to work in
+  float* destination = nullptr;   // [rows, value_dim]: where finished rows go; nullptr: nowhere yet
+  size_t destination_stride = 0;  // floats from row to row
+  Pair* query_pairs = nullptr;    // [rows, pairs of head_dim], to work in; nullptr: in float
+  Pair* weight_pairs = nullptr;   // [rows, kPairStride], to work in
 };
 
 // Attends to these tiles from left to right and merges them into the rows' summaries and outputs:
@@ -77,10 +79,12 @@ struct AttentionRows {
 //
 // In bfloat16 both products are those of pair_product: query, key, value and the exponentials are rounded, after these
 // have been added up, and t_ij = (query_i . key_j) query_factor.
+//
+// With a destination, the rows end with the last of the tiles: attention::finish has been called on them, and what it
+// leaves stands in the destination; the output may be anything then.
 void attend(const AttentionRows& rows, std::span<const KeyTile> tiles);
 
-// Ends rows as attention::finish does, and writes them out. Shapes: destination [rows, value_dim], stride floats from
-// row to row.
-void finish_rows(const AttentionRows& rows, float* destination, size_t stride);
+// Ends rows as attention::finish does, and writes them to their destination.
+void finish_rows(const AttentionRows& rows);
 
 }  // namespace clearhead::kernels

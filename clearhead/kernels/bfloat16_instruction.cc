@@ -175,14 +175,12 @@ CLEARHEAD_BFLOAT16_INLINE __m512 fold(const __m512 (&rows)[kWidth]) {
 
 // As kernels/elementary-inl.h has it, step by step.
 CLEARHEAD_BFLOAT16_INLINE __m512 exp2_below_127(__m512 t) {
-  const __m512 shifter = _mm512_set1_ps(0x1.8p23f + 127.0f);
-  const __m512 shifted = _mm512_add_ps(t, shifter);
-  const __m512 fraction = _mm512_sub_ps(t, _mm512_sub_ps(shifted, shifter));
-  const __m512 power = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(shifted), 23));
+  const __m512 whole = _mm512_roundscale_ps(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  const __m512 fraction = _mm512_sub_ps(t, whole);
   __m512 sum = _mm512_set1_ps(kExp2Coefficients[5]);
   CLEARHEAD_UNROLL
   for (size_t i = 5; i-- > 0;) sum = _mm512_fmadd_ps(sum, fraction, _mm512_set1_ps(kExp2Coefficients[i]));
-  return _mm512_maskz_mul_ps(_mm512_cmp_ps_mask(t, _mm512_set1_ps(-126.0f), _CMP_NLT_UQ), sum, power);
+  return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(t, _mm512_set1_ps(-126.0f), _CMP_NLT_UQ), sum, whole);
 }
 
 // The first pairs from key begin on, which stand in the upper half of the lanes: pairs of 32 keys share a register.

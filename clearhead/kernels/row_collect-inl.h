@@ -22,8 +22,8 @@ namespace HWY_NAMESPACE {
 
 class CollectedEvidence : public KeptEvidence {
  public:
-  CollectedEvidence(const EvidenceOfRows& kept, size_t row, size_t first_key, RowEvidence* found)
-      : KeptEvidence(kept, row, first_key, found), kept_(kept), row_(row), first_key_(first_key) {}
+  CollectedEvidence(const EvidenceOfRows& kept, const SomeRows& rows, size_t first_key, RowEvidence* found)
+      : KeptEvidence(kept, rows, first_key, found), kept_(kept), row_(rows.first), first_key_(first_key) {}
 
   // Scores before they become powers, with the largest of each virtual lane and of each row.
   HWY_INLINE void see_scores(const RowLanes& lanes, const float* largest, const float* scores, size_t rows,

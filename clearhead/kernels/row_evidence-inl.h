@@ -10,8 +10,10 @@
 #include <hwy/highway.h>
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "clearhead/kernels/attention_tile.h"
 #include "clearhead/kernels/merge-inl.h"
@@ -25,8 +27,8 @@ namespace HWY_NAMESPACE {
 // Nothing is gathered.
 struct NoEvidence {
   void see_scores(const RowLanes&, const float*, const float*, size_t, size_t) {}
-  void begin_row(size_t, const float*, size_t, float) {}
-  void add(size_t, size_t, FloatVec, FloatVec) {}
+  void begin_row(size_t, const float*, size_t, const float*, float) {}
+  void add(size_t, FloatVec, FloatVec) {}
   void end_row(size_t) {}
   void end(size_t, const float*) {}
   void see_powers(const float*, size_t, size_t, const RowSummary*) {}
@@ -42,17 +44,48 @@ constexpr std::array<float, 2 * kTileKeys> distance_table() {
 }
 alignas(64) inline constexpr std::array<float, 2 * kTileKeys> kDistances = distance_table();
 
+// The first place that holds the largest of count scores, 0 if none does. Shapes: scores [count], a multiple of 16;
+// maxima [16], of each virtual lane.
+HWY_INLINE size_t first_place(const float* scores, size_t count, const float* maxima, float largest) {
+  const FloatTag tag;
+  uint32_t lanes = 0;
+  for (size_t r = 0; r < kRegisters; ++r) {
+    uint8_t bits[8] = {};
+    hn::StoreMaskBits(tag, hn::Eq(hn::LoadU(tag, maxima + r * kLanes), hn::Set(tag, largest)), bits);
+    uint16_t own;
+    std::memcpy(&own, bits, sizeof(own));
+    lanes |= static_cast<uint32_t>(own) << (r * kLanes);
+  }
+  if (std::popcount(lanes) != 1 || largest == 0) {  // 0 has two signs
+    const float* found = std::find(scores, scores + count, largest);
+    return found == scores + count ? 0 : static_cast<size_t>(found - scores);
+  }
+  const float* lane = scores + std::countr_zero(lanes);
+  const uint32_t wanted = std::bit_cast<uint32_t>(largest);
+  size_t place = 0;
+  for (size_t i = count; i > 0; i -= kVirtualLanes) {
+    place = std::bit_cast<uint32_t>(lane[i - kVirtualLanes]) == wanted ? i - kVirtualLanes : place;
+  }
+  return place + static_cast<size_t>(std::countr_zero(lanes));
+}
+
+// Rows [first, first + count) of those that are worked on together.
+struct SomeRows {
+  size_t first, count;
+};
+
 class KeptEvidence : public NoEvidence {
  public:
   // first_key is that of the scores; rows, positions and found are those of the first row.
-  KeptEvidence(const EvidenceOfRows& kept, size_t row, size_t first_key, RowEvidence* found)
-      : positions_(kept.positions + row),
+  KeptEvidence(const EvidenceOfRows& kept, const SomeRows& rows, size_t first_key, RowEvidence* found)
+      : positions_(kept.positions + rows.first),
         first_key_(first_key),
         found_(found),
-        before_(found == kept.rows + row ? nullptr : kept.rows + row) {}
+        score_lanes_(rows.count),
+        distance_lanes_(rows.count) {}
 
   // A position outside the tile is as far from a key as from the tile's nearest key, and what both have in common.
-  HWY_INLINE void begin_row(size_t row, const float* scores, size_t count, float largest) {
+  HWY_INLINE void begin_row(size_t row, const float* scores, size_t count, const float* maxima, float largest) {
     score_sum_ = VirtualLanes();
     distance_sum_ = VirtualLanes();
     const int64_t place = positions_[row] - static_cast<int64_t>(first_key_ - first_key_ % kTileKeys);
@@ -60,17 +93,15 @@ class KeptEvidence : public NoEvidence {
     outside_[row] = static_cast<float>(place < inside ? inside - place : place - inside);
     distances_ = kDistances.data() + (kFarthest - static_cast<size_t>(inside)) + first_key_ % kTileKeys;
     found_[row].largest = largest;
-    const bool known = before_ != nullptr && !(largest > before_[row].largest);  // then its key does not matter
-    for (size_t r = 0; r < kRegisters; ++r) {
-      key_lanes_.set(row, r, known ? hn::Zero(FloatTag()) : first_places(scores, count, r, largest));
-    }
+    found_[row].key = first_key_ + first_place(scores, count, maxima, largest);
   }
 
-  // Hidden keys have shifted = -infinity and power 0; below -126 every power is 0.
-  HWY_INLINE void add(size_t i, size_t r, FloatVec shifted, FloatVec power) {
+  // Of the keys from place on. Hidden keys have shifted = -infinity and power 0; below -126 every power is 0.
+  HWY_INLINE void add(size_t place, FloatVec shifted, FloatVec power) {
     const FloatTag tag;
+    const size_t r = place / kLanes % kRegisters;
     score_sum_.multiply_add(r, power, hn::Max(shifted, hn::Set(tag, -127.0f)));
-    distance_sum_.multiply_add(r, power, hn::LoadU(tag, distances_ + i + r * kLanes));
+    distance_sum_.multiply_add(r, power, hn::LoadU(tag, distances_ + place));
   }
 
   HWY_INLINE void end_row(size_t row) {
@@ -82,43 +113,24 @@ class KeptEvidence : public NoEvidence {
 
   // sums [rows]: of the powers of each row.
   HWY_INLINE void end(size_t rows, const float* sums) {
-    alignas(64) float scores[kVirtualLanes], distances[kVirtualLanes], places[kVirtualLanes];
+    alignas(64) float scores[kVirtualLanes], distances[kVirtualLanes];
     const auto add = [](FloatVec a, FloatVec b) HWY_ATTR { return hn::Add(a, b); };
     score_lanes_.fold(add, scores);
     distance_lanes_.fold(add, distances);
-    key_lanes_.fold([](FloatVec a, FloatVec b) HWY_ATTR { return hn::Min(a, b); }, places);
     for (size_t row = 0; row < rows; ++row) {
       found_[row].score_sum = scores[row];
       found_[row].distance_sum = distances[row] + outside_[row] * sums[row];
-      found_[row].key = first_key_ + (places[row] < kNowhere ? static_cast<size_t>(places[row]) : 0);
     }
   }
 
  private:
-  static constexpr float kNowhere = kTileKeys;
-
-  // Of every lane of register r the first place that holds the value, without a branch.
-  static HWY_INLINE FloatVec first_places(const float* scores, size_t count, size_t r, float value) {
-    const FloatTag tag;
-    const FloatVec wanted = hn::Set(tag, value);
-    FloatVec found = hn::Set(tag, kNowhere);
-    FloatVec place = hn::Iota(tag, static_cast<float>(count - kVirtualLanes + r * kLanes));
-    for (size_t i = count; i > 0; i -= kVirtualLanes) {
-      const FloatVec here = hn::LoadU(tag, scores + i - kVirtualLanes + r * kLanes);
-      found = hn::IfThenElse(hn::Eq(here, wanted), place, found);
-      place = hn::Sub(place, hn::Set(tag, static_cast<float>(kVirtualLanes)));
-    }
-    return found;
-  }
-
   const int64_t* positions_;
   size_t first_key_;
   RowEvidence* found_;
-  const RowEvidence* before_;  // of the tiles to the left; nullptr: there are none
   VirtualLanes score_sum_, distance_sum_;
   const float* distances_ = nullptr;  // of the keys of the row
   float outside_[kVirtualLanes];
-  RowLanes score_lanes_, distance_lanes_, key_lanes_;
+  RowLanes score_lanes_, distance_lanes_;
 };
 
 // Merges the evidence of a tile into that of a row whose summary has not been merged yet.

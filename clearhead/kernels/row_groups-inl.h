@@ -9,8 +9,10 @@
 
 #include <hwy/highway.h>
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "clearhead/kernels/attention_tile.h"
 #include "clearhead/kernels/row_collect.h"
@@ -29,6 +31,13 @@ HWY_INLINE FloatVec powers_of_two(FloatVec exponent) {
   const auto whole = hn::ConvertTo(integers, hn::IfThenElseZero(normal, exponent));
   const auto bits = hn::ShiftLeft<23>(hn::Add(whole, hn::Set(integers, 127)));
   return hn::IfThenElseZero(normal, hn::BitCast(tag, bits));
+}
+
+template <size_t kColumns>
+HWY_INLINE std::array<RowLanes, kColumns> rows_of_lanes(size_t rows) {
+  return [&]<size_t... kColumn>(std::index_sequence<kColumn...>) HWY_ATTR {
+    return std::array<RowLanes, kColumns>{(static_cast<void>(kColumn), RowLanes(rows))...};
+  }(std::make_index_sequence<kColumns>());
 }
 
 class GroupCollector {
@@ -81,7 +90,7 @@ class GroupCollector {
                               const float* added) const {
     const FloatTag tag;
     const float* members = groups_.members + column * groups_.member_stride + first_key_;
-    RowLanes lanes[kColumns];
+    std::array<RowLanes, kColumns> lanes = rows_of_lanes<kColumns>(rows);
     for (size_t row = 0; row < rows; ++row) {
       VirtualLanes sums[kColumns];
       for (size_t i = 0; i < count; i += kVirtualLanes) {

@@ -20,9 +20,9 @@ namespace HWY_NAMESPACE {
 // Virtual lanes of up to 16 rows, folded 8, 4, 2, 1 for all rows together, so that a step works on whole registers.
 class RowLanes {
  public:
-  // Rows that are never set have lanes of 0.
-  HWY_INLINE RowLanes() {
-    for (size_t row = 0; row < kVirtualLanes; ++row) {
+  // For the first rows alone: the others have lanes of 0.
+  HWY_INLINE explicit RowLanes(size_t rows) {
+    for (size_t row = rows; row < kVirtualLanes; ++row) {
       for (size_t r = 0; r < kRegisters; ++r) set(row, r, hn::Zero(FloatTag()));
     }
   }

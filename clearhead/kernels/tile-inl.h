@@ -55,6 +55,12 @@ HWY_NOINLINE void tile(const TileProduct& t, size_t row, size_t panel) {
       for (size_t v = 0; v < kVectors; ++v) sums[i][v] = hn::Add(sums[i][v], hn::Zero(tag));
     }
   }
+  if (t.row_factors != nullptr) {
+    for (size_t i = 0; i < kRows; ++i) {
+      const FloatVec factor = hn::Set(tag, t.row_factors[row + i]);
+      for (size_t v = 0; v < kVectors; ++v) sums[i][v] = canonical(hn::Mul(sums[i][v], factor));
+    }
+  }
   for (size_t i = 0; i < kRows; ++i) {
     for (size_t v = 0; v < kVectors; ++v) hn::StoreU(sums[i][v], tag, output + i * t.output_stride + v * kLanes);
   }

@@ -26,6 +26,8 @@ struct TileProduct {
   bool accumulate = false;  // go on from what stands in output instead of +0
   bool add_zero = false;    // add +0 at the end, so that no output is -0
   float* maxima = nullptr;  // [rows, 16]: the largest output of each row and virtual lane goes on; nullptr: none wanted
+  const float* row_factors =
+      nullptr;  // [rows]: what outputs are multiplied by at last, and NaN made 0x7fc00000; or nullptr
 };
 
 // output = left times panels, or output + left times panels:

@@ -103,6 +103,27 @@ TEST(TileProduct, FindsTheLargestOutputOfEachRowAndLaneOnEveryTarget) {
   });
 }
 
+TEST(TileProduct, MultipliesRowsByTheirFactorsAtLastOnEveryTarget) {
+  tests::for_each_target([](const std::string& target) {
+    const bool fused = tests::has_fused_multiply_add(target);
+    for (size_t rows : {1, 5, 13}) {
+      Problem problem(rows, 33, 40);
+      std::vector<float> factors = normal_values(rows, 3);
+      if (rows > 1) factors[1] = kNaN;
+      TileProduct product = problem.product();
+      product.row_factors = factors.data();
+      tile_product(product);
+      for (size_t row = 0; row < rows; ++row) {
+        for (size_t column = 0; column < problem.columns; ++column) {
+          const float want = problem.in_order(row, column, fused) * factors[row];
+          const uint32_t bits = want == want ? bits_of(want) : 0x7fc00000u;
+          ASSERT_EQ(bits_of(problem.output[row * problem.width() + column]), bits) << row << ' ' << column;
+        }
+      }
+    }
+  });
+}
+
 TEST(TileProduct, AnotherOrderWouldShow) {
   Problem p(3, 300, 16);
   size_t different = 0;
