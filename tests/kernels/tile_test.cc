@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
 
@@ -116,8 +117,9 @@ TEST(TileProduct, MultipliesRowsByTheirFactorsAtLastOnEveryTarget) {
       for (size_t row = 0; row < rows; ++row) {
         for (size_t column = 0; column < problem.columns; ++column) {
           const float want = problem.in_order(row, column, fused) * factors[row];
-          const uint32_t bits = want == want ? bits_of(want) : 0x7fc00000u;
-          ASSERT_EQ(bits_of(problem.output[row * problem.width() + column]), bits) << row << ' ' << column;
+          const uint32_t bits = want == want ? std::bit_cast<uint32_t>(want) : 0x7fc00000u;
+          const float found = problem.output[row * problem.width() + column];
+          ASSERT_EQ(std::bit_cast<uint32_t>(found), bits) << row << ' ' << column;
         }
       }
     }
