@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/performance.md and its pictures from measured results, one section for each class of machine.
+"""Writes docs/performance.md and its pictures from measured results, one section for each kind of machine.
 
-    report.py [RESULTS.json]    a new result, kept in bench/results/ in place of the last one of its class
+    report.py [RESULTS.json]    a new result, kept in bench/results/ in place of the last one of its kind
 """
 import json
 import math
 import pathlib
+import re
 import shutil
 import sys
 
@@ -35,8 +36,13 @@ machine that it runs on and writes this page anew: `clearhead bench --json`, the
 """
 
 
-def slug(features):
-    return features.lower().replace(" ", "_")
+def kind_of(machine):
+    """Machines of a kind are compared with their own past only."""
+    return f"{machine['features']}, {machine['cpu']}"
+
+
+def slug(kind):
+    return "_".join(re.findall(r"[a-z0-9-]+", kind.lower()))
 
 
 def table(head, rows):
@@ -53,12 +59,12 @@ def mean(values):
 
 
 class Section:
-    """One class of machine."""
+    """One kind of machine."""
 
     def __init__(self, results, notes=""):
         self.notes = notes  # what limits the numbers that are not reached
         self.results, self.bench = results, results["bench"]
-        self.features = self.bench["machine"]["features"]
+        self.features, self.kind = self.bench["machine"]["features"], kind_of(self.bench["machine"])
         self.threads = results["threads"]
         self.goals = []  # (what, least, medal, reached, verdict)
 
@@ -206,8 +212,8 @@ class Section:
 
     def picture(self):
         """Name and content of the picture that the section shows."""
-        title = f"Causal attention, 9 heads over 3 of 64, {self.threads} threads: {self.features}"
-        return f"pictures/cost_{slug(self.features)}.svg", plot.growth_picture(self.results["growth"], title)
+        title = f"Causal attention, 9 heads over 3 of 64, {self.threads} threads: {self.kind}"
+        return f"pictures/cost_{slug(self.kind)}.svg", plot.growth_picture(self.results["growth"], title)
 
     def growth(self):
         return f"![How the cost grows]({self.picture()[0]})\n"
@@ -232,7 +238,7 @@ class Section:
     def text(self):
         ways = sorted({f"{peer}: {way}" for row in self.results["attention"] for peer, way in row["ways"].items()
                        if peer == "ONNX Runtime"})
-        parts = [f"## {self.features}\n\n{self.machine()}\n### Core attention, F32\n\n{self.attention()}",
+        parts = [f"## {self.kind}\n\n{self.machine()}\n### Core attention, F32\n\n{self.attention()}",
                  "\n### Against others, GFLOP/s\n\n" + self.contest(
                      "attention", goals.PEER, goals.PEER_MEAN, lambda row, s: f"{row['operations'] / s / 1e9:.0f}"),
                  f"\nEach by the quickest of its ways for the shape ({'; '.join(ways)}). PyTorch eager keeps the matrix of "
@@ -263,7 +269,7 @@ def main():
     RESULTS.mkdir(parents=True, exist_ok=True)
     if len(sys.argv) > 1:
         results = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
-        shutil.copy(sys.argv[1], RESULTS / f"{slug(results['bench']['machine']['features'])}.json")
+        shutil.copy(sys.argv[1], RESULTS / f"{slug(kind_of(results['bench']['machine']))}.json")
     for name, text in pages(RESULTS).items():
         (DOCS / name).parent.mkdir(parents=True, exist_ok=True)
         (DOCS / name).write_text(text, encoding="utf-8")
