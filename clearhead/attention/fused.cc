@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <type_traits>
 #include <vector>
 
 #include "clearhead/attention/float_room.h"
@@ -130,24 +129,19 @@ class Run {
     return keys + queries <= kNearFloats;
   }
 
-  // Asks for part of parts of what a unit reads and writes, if that has room beside the unit that is worked on.
+  // Asks for part of parts of the keys and values of a unit, if they have room beside those that are worked on.
   void prefetch_unit(size_t number, size_t part, size_t parts) const {
     constexpr size_t kMostFloats = size_t{1} << 16;
     if (number >= workspace_.units.size()) return;
     const Unit& unit = workspace_.units[number];
     const Sequence& one = sequences_[unit.sequence];
-    const size_t query_width = group_ * config_.head_dim, output_width = group_ * config_.value_dim;
-    const size_t keys = one.key_len * (config_.head_dim + config_.value_dim);
-    if (one.query_len * (query_width + output_width) + keys > kMostFloats) return;
-    const size_t query = (one.batch * input_.query_len + one.query_begin) * config_.num_kv_heads + unit.kv_head;
-    const size_t key = (one.batch * input_.key_len + one.key_begin) * config_.num_kv_heads + unit.kv_head;
-    const auto rows = [&](auto* numbers, size_t first, size_t width, size_t count) {
-      return ScatteredRows{numbers + first * width, config_.num_kv_heads * width, width, count};
+    if (one.key_len * (config_.head_dim + config_.value_dim) > kMostFloats) return;
+    const size_t first = (one.batch * input_.key_len + one.key_begin) * config_.num_kv_heads + unit.kv_head;
+    const auto rows = [&](const float* numbers, size_t width) {
+      return ScatteredRows{numbers + first * width, config_.num_kv_heads * width, width, one.key_len};
     };
-    prefetch<false>(rows(input_.key.data(), key, config_.head_dim, one.key_len), part, parts);
-    prefetch<false>(rows(input_.value.data(), key, config_.value_dim, one.key_len), part, parts);
-    prefetch<false>(rows(input_.query.data(), query, query_width, one.query_len), part, parts);
-    prefetch<true>(rows(output_.head_output.data(), query, output_width, one.query_len), part, parts);
+    prefetch(rows(input_.key.data(), config_.head_dim), part, parts);
+    prefetch(rows(input_.value.data(), config_.value_dim), part, parts);
   }
 
   void run_kv_heads() {

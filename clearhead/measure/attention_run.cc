@@ -18,21 +18,21 @@ namespace {
 
 constexpr size_t kCheckedRows = 64;
 
-std::vector<float> normal_values(size_t count, unsigned seed) {
+tensor::Tensor normal_values(const tensor::Shape& shape, unsigned seed) {
   std::mt19937 generator(seed);
   std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(generator);
+  tensor::Tensor values(shape);
+  for (float& value : values.as<float>()) value = normal(generator);
   return values;
 }
 
-std::vector<float> copy_of(std::string_view name, const tensor::TensorView& view, const tensor::Shape& shape) {
+tensor::Tensor copy_of(std::string_view name, const tensor::TensorView& view, const tensor::Shape& shape) {
   if (view.dtype() != tensor::DType::f32 || view.shape() != shape) {
     base::refuse("attention inputs", fmt::format("{} of type F32 and shape {}", name, shape.text()),
                  fmt::format("{} {}", tensor::name_of(view.dtype()), view.shape().text()));
   }
-  std::vector<float> values(view.elements());
-  tensor::copy_to_float(view, values);
+  tensor::Tensor values(shape);
+  tensor::copy_to_float(view, values.as<float>());
   return values;
 }
 
@@ -59,9 +59,9 @@ std::string_view name_of(Evidence evidence) {
 AttentionRun::AttentionRun(const AttentionShape& shape, attention::Precision precision)
     : shape_(shape),
       config_(shape.config()),
-      query_(normal_values(query_shape(shape).elements(), 1)),
-      key_(normal_values(key_shape(shape).elements(), 2)),
-      value_(normal_values(key_shape(shape).elements(), 3)) {
+      query_(normal_values(query_shape(shape), 1)),
+      key_(normal_values(key_shape(shape), 2)),
+      value_(normal_values(key_shape(shape), 3)) {
   config_.precision = precision;
   make_room();
 }
@@ -78,11 +78,10 @@ AttentionRun::AttentionRun(const AttentionShape& shape, const tensor::TensorView
 }
 
 void AttentionRun::make_room() {
-  const size_t rows = shape_.batch * shape_.num_heads * shape_.query_len;
-  output_.resize(query_.size());
-  reference_.resize(rows);
-  sum_.resize(rows);
-  received_.resize(shape_.batch * shape_.num_heads * shape_.key_len);
+  output_ = tensor::Tensor(query_shape(shape_));
+  reference_ = tensor::Tensor({shape_.batch, shape_.num_heads, shape_.query_len});
+  sum_ = tensor::Tensor({shape_.batch, shape_.num_heads, shape_.query_len});
+  received_ = tensor::Tensor({shape_.batch, shape_.num_heads, shape_.key_len});
   row_statistics_.groups = {{.distance = 0}, {.distance = -1}, {.distance = 1}};
   std::vector<size_t> ends{0, shape_.key_len - 1}, many;
   if (shape_.key_len == 1) ends.pop_back();
@@ -95,7 +94,15 @@ void AttentionRun::make_room() {
 }
 
 attention::AttentionInput AttentionRun::input() const {
-  return {shape_.batch, shape_.query_len, shape_.key_len, query_, key_, value_, {}};
+  return {shape_.batch, shape_.query_len, shape_.key_len, query_.as<float>(), key_.as<float>(), value_.as<float>(), {}};
+}
+
+attention::AttentionSpans AttentionRun::output() {
+  return {output_.as<float>(), reference_.as<float>(), sum_.as<float>()};
+}
+
+void AttentionRun::receive() {
+  attention::attention_received(config_, input(), reference_.as<float>(), sum_.as<float>(), received_.as<float>());
 }
 
 attention::RowStatistics* AttentionRun::statistics_of(Evidence evidence) {
@@ -104,8 +111,8 @@ attention::RowStatistics* AttentionRun::statistics_of(Evidence evidence) {
 }
 
 void AttentionRun::run(Evidence evidence) {
-  fused_.run(config_, input(), {output_, reference_, sum_}, statistics_of(evidence));
-  if (evidence == Evidence::received) attention::attention_received(config_, input(), reference_, sum_, received_);
+  fused_.run(config_, input(), output(), statistics_of(evidence));
+  if (evidence == Evidence::received) receive();
 }
 
 bool AttentionRun::is_right() {
@@ -116,7 +123,7 @@ bool AttentionRun::is_right() {
   const size_t key_floats = shape_.key_len * shape_.num_kv_heads * shape_.head_dim;
   attention::AttentionConfig config = config_;
   config.key_offset = attention::bottom_right(rows, shape_.key_len);
-  const auto end_of = [](const std::vector<float>& values, size_t count) { return std::span(values).last(count); };
+  const auto end_of = [](const tensor::Tensor& values, size_t count) { return values.as<float>().last(count); };
   const attention::AttentionInput last{
       1, rows, shape_.key_len, end_of(query_, rows * query_width), end_of(key_, key_floats), end_of(value_, key_floats),
       {}};
@@ -128,12 +135,12 @@ std::optional<size_t> AttentionRun::working_bytes(Evidence evidence) {
   attention::RowStatistics* const statistics = statistics_of(evidence);
   if (statistics != nullptr) {
     const auto sequences = attention::sequences_of(config_, {shape_.batch, shape_.query_len, shape_.key_len}, {});
-    statistics->prepare(reference_.size(), shape_.num_heads, sequences);
+    statistics->prepare(reference_.elements(), shape_.num_heads, sequences);
   }
   return growth_during([&] {
     attention::FusedAttention fresh;
-    fresh.run(config_, input(), {output_, reference_, sum_}, statistics);
-    if (evidence == Evidence::received) attention::attention_received(config_, input(), reference_, sum_, received_);
+    fresh.run(config_, input(), output(), statistics);
+    if (evidence == Evidence::received) receive();
   });
 }
 

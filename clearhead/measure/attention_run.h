@@ -36,7 +36,7 @@ class AttentionRun {
   const AttentionShape& shape() const { return shape_; }
   void run(Evidence evidence);
   // [batch, query_len, heads, head_dim], of the last run.
-  std::span<const float> head_output() const { return output_; }
+  std::span<const float> head_output() const { return output_.as<float>(); }
 
   // Whether the bits of the last rows are those of the exact path. Cheap at any length.
   bool is_right();
@@ -48,11 +48,14 @@ class AttentionRun {
  private:
   void make_room();
   attention::AttentionInput input() const;
+  attention::AttentionSpans output();
+  void receive();
   attention::RowStatistics* statistics_of(Evidence evidence);
 
   AttentionShape shape_;
   attention::AttentionConfig config_;
-  std::vector<float> query_, key_, value_, output_, reference_, sum_, received_;
+  // Where cache lines begin, as everybody keeps tensors.
+  tensor::Tensor query_, key_, value_, output_, reference_, sum_, received_;
   attention::RowStatistics row_statistics_, all_statistics_;
   attention::FusedAttention fused_;
 };
