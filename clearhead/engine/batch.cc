@@ -45,16 +45,6 @@ class FirstProblem {
   std::exception_ptr problem_;
 };
 
-// An error of one text says which it was.
-template <class Work>
-auto about_text(size_t index, size_t count, const Work& work) {
-  try {
-    return work();
-  } catch (const base::Error& error) {
-    throw base::Error(error.fault(), fmt::format("text {} of {}: {}", index + 1, count, error.what()));
-  }
-}
-
 }  // namespace
 
 class Batch::Runner {
@@ -67,6 +57,7 @@ class Batch::Runner {
 
   void run(std::span<const std::string> texts, const std::function<std::string(const BatchItem&)>& make,
            const std::function<void(size_t index, std::string made)>& take) {
+    size_t done = 0;
     const std::vector<size_t> lengths = lengths_of(texts);
     const size_t budget = tokens_together(lengths);
     for (size_t begin = 0; begin < texts.size();) {
@@ -79,15 +70,26 @@ class Batch::Runner {
       for (const std::vector<size_t>& batch : batches_of(lengths, begin, end, budget)) {
         base::check_interrupt();
         run_batch(texts, batch, lengths, [&](const BatchItem& item) { made[item.index - begin] = make(item); });
-        done_ += batch.size();
-        if (options_.progress) options_.progress(done_, texts.size());
+        done += batch.size();
+        if (options_.progress) options_.progress(done, texts.size());
       }
       for (; begin < end; ++begin) take(begin, std::move(made[made.size() - (end - begin)]));
     }
-    done_ = 0;
   }
 
  private:
+  // An error of one text says which it was.
+  template <class Work>
+  auto about_text(size_t index, size_t count, const Work& work) const {
+    try {
+      return work();
+    } catch (const base::Error& error) {
+      const std::string name =
+          options_.name_of ? options_.name_of(index) : fmt::format("text {} of {}", index + 1, count);
+      throw base::Error(error.fault(), fmt::format("{}: {}", name, error.what()));
+    }
+  }
+
   // Throws: Error for a text that cannot be read.
   std::vector<size_t> lengths_of(std::span<const std::string> texts) const {
     std::vector<size_t> lengths(texts.size());
@@ -178,7 +180,6 @@ class Batch::Runner {
   capture::Selection kept_;             // what they are rebuilt from
   BatchOptions options_;
   model::Workspace workspace_;
-  size_t done_ = 0;
 };
 
 Batch::Batch(const Session& session, capture::Selection selection, BatchOptions options)

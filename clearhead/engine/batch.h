@@ -18,6 +18,8 @@ struct BatchOptions {
   std::optional<size_t> memory_limit = {};  // bytes; absent: half of what is free
   size_t token_budget = 4096;               // most tokens of the texts that run together, fewer where memory is short;
                                             // one text alone may have more
+  // What errors call a text, on any thread; absent: "text N of M".
+  std::function<std::string(size_t index)> name_of = {};
   // Called on the calling thread after each batch.
   std::function<void(size_t texts_done, size_t num_texts)> progress = {};
 };
@@ -42,9 +44,9 @@ class Batch {
   // Makes something of each item with make, on all threads, and hands it to take in the order of the texts, on the
   // calling thread. make must not depend on who calls it.
   // Every text is cut into tokens before the first runs, so that one that cannot be read is met at once.
-  // Throws: Error beginning with "text N of M: " for a text that cannot be read or that make fails on; likewise, with
-  // the estimate and before the first runs, for a text that alone would pass the memory limit; what take throws;
-  // base::Interrupted between batches.
+  // Throws: Error beginning with the name of the text ("text N of M: ") for a text that cannot be read or that make
+  // fails on; likewise, with the estimate and before the first runs, for a text that alone would pass the memory limit;
+  // what take throws; base::Interrupted between batches.
   void run(std::span<const std::string> texts, const std::function<std::string(const BatchItem&)>& make,
            const std::function<void(size_t index, std::string made)>& take);
 

@@ -12,6 +12,8 @@
 #include "clearhead/base/checked.h"
 #include "clearhead/base/error.h"
 #include "clearhead/capture/stage.h"
+#include "clearhead/engine/verify_layer_rows.h"
+#include "clearhead/engine/verify_stages.h"
 
 namespace clearhead::engine {
 namespace {
@@ -96,7 +98,31 @@ size_t passing_bytes(const model::Transformer& transformer, size_t seq_len, cons
   return bytes;
 }
 
+// How many values with bounds, each as many as the stage has, stand side by side while verify recomputes it.
+size_t held_at_once(const model::ModelConfig& config, Stage stage) {
+  switch (stage) {
+    case Stage::logits: return 1;
+    case Stage::head_contribution: return 2;
+    case Stage::feed_forward_hidden: return config.gated ? 3 : 1;
+    default: return 3;
+  }
+}
+
 }  // namespace
+
+size_t verify_bytes(const model::Transformer& transformer, size_t seq_len) {
+  const model::ModelConfig& config = transformer.config();
+  const HeadCounts all{config.attention.num_heads, config.attention.num_kv_heads};
+  size_t kept = 0, largest = 0;
+  for (const capture::StageInfo& row : capture::stages()) {
+    if (!transformer.has(row.stage) || capture::is_square(row.stage)) continue;
+    const size_t as_double = product(stage_bytes(config, row.stage, seq_len, all), sizeof(double) / sizeof(float));
+    if (!is_only_shown(row.stage)) kept = sum(kept, as_double);
+    largest = std::max(largest, product(as_double, 2 * held_at_once(config, row.stage)));
+  }
+  const size_t rows = product(std::max(kScoresTogether, seq_len), kBytesOfAScore);
+  return sum(sum(kept, largest), rows);
+}
 
 size_t RunBytes::total() const { return sum(parameters, sum(recorded, passing)); }
 

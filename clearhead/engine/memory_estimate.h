@@ -27,6 +27,11 @@ struct RunBytes {
 };
 RunBytes estimate_run(const model::Transformer& transformer, size_t seq_len, const capture::Selection& selection);
 
+// Bytes that verifying a text of seq_len tokens (verify.h) works in, beside the model and the trace: values of one
+// layer and what is before it in double, one stage recomputed with its bounds, and some rows of scores; perhaps
+// kUncountable.
+size_t verify_bytes(const model::Transformer& transformer, size_t seq_len);
+
 // Bytes that programs could get without swapping, as the system says; nothing if it does not say.
 std::optional<size_t> free_memory();
 

@@ -228,7 +228,7 @@ capture::TraceInfo Session::trace_info(const TokenizedText& tokenized) const {
   info.model = name();
   info.text = tokenized.text;
   info.tokens = tokenized.tokens;
-  info.attention = config().attention.json();
+  info.attention = config().attention_json();
   info.num_layers = config().num_layers;
   info.num_heads = config().attention.num_heads;
   return info;
@@ -238,6 +238,8 @@ size_t Session::memory_estimate(size_t seq_len, const capture::Selection& select
   return estimate_run(transformer(), seq_len, rebuild ? rebuildable(transformer(), selection) : selection).total();
 }
 
+void Session::check_memory(size_t bytes, const RunOptions& options) const { parts_->check_memory(bytes, options); }
+
 capture::Trace Session::run(std::string_view text, const capture::Selection& selection,
                             const RunOptions& options) const {
   return run(tokenize(text, options.truncate), selection, options);
@@ -246,7 +248,8 @@ capture::Trace Session::run(std::string_view text, const capture::Selection& sel
 capture::Trace Session::run(const TokenizedText& tokenized, const capture::Selection& selection,
                             const RunOptions& options) const {
   const capture::Selection kept = options.rebuild ? rebuildable(transformer(), selection) : selection;
-  const RunBytes bytes = estimate_run(transformer(), tokenized.tokens.size(), kept);
+  RunBytes bytes = estimate_run(transformer(), tokenized.tokens.size(), kept);
+  bytes.passing = std::max(bytes.passing, options.afterwards);
   const bool spills = !options.spill.empty() && bytes.total() > parts_->limit_of(options);
   parts_->check_memory(spills ? RunBytes{bytes.parameters, 0, bytes.passing}.total() : bytes.total(), options);
   capture::Trace trace;

@@ -29,6 +29,8 @@ struct RunOptions {
   // A folder for a record that would pass the memory limit: it goes to a mapped trace file there that has no name any
   // more. Empty: such a run is refused.
   std::filesystem::path spill = {};
+  // Bytes that whoever looks at the trace needs once the run is over, beside it: they are within the limit too.
+  size_t afterwards = 0;
   // Called after each layer, on the thread that runs.
   std::function<void(size_t layers_done, size_t num_layers)> progress = {};
 };
@@ -69,6 +71,9 @@ class Session {
 
   // Bytes that a run of seq_len tokens keeps with this selection (estimate_run in memory_estimate.h).
   size_t memory_estimate(size_t seq_len, const capture::Selection& selection, bool rebuild = false) const;
+
+  // Throws: Error (usage) with the estimate if that many bytes are over the memory limit.
+  void check_memory(size_t bytes, const RunOptions& options) const;
 
   // From text to trace. Throws: Error, also with the estimate if it is over the memory limit.
   capture::Trace run(std::string_view text, const capture::Selection& selection, const RunOptions& options = {}) const;

@@ -123,10 +123,10 @@ class Store {
     values_.insert_or_assign(key_of(stage, layer), std::move(values));
   }
 
-  // Of layers before layer, only layer_output is read.
+  // Of layers before layer, only the last one's layer_output is read.
   void leave_layers_before(size_t layer) {
     std::erase_if(values_, [layer](const auto& item) {
-      return item.first.first < layer && item.first.second != Stage::layer_output;
+      return item.first.first < layer && (item.first.second != Stage::layer_output || item.first.first + 1 < layer);
     });
   }
 
@@ -157,15 +157,6 @@ class Recorded {
   const Trace& trace_;
   Store store_;
 };
-
-// Whether a stage is only looked at: no other stage is computed from it.
-bool is_only_shown(Stage stage) {
-  switch (stage) {
-    case Stage::head_contribution:
-    case Stage::logits: return true;
-    default: return false;
-  }
-}
 
 }  // namespace
 

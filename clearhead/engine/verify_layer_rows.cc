@@ -17,7 +17,6 @@ using Values = std::vector<double>;
 
 constexpr Stage kStages[] = {Stage::raw_scores, Stage::scores,  Stage::kernel_scores, Stage::row_reference,
                              Stage::row_sum,    Stage::weights, Stage::head_output};
-constexpr size_t kScoresTogether = size_t{1} << 18;  // of a block
 
 bool is_score(Stage stage) {
   return stage == Stage::raw_scores || stage == Stage::scores || stage == Stage::kernel_scores;

@@ -11,6 +11,9 @@
 
 namespace clearhead::engine {
 
+inline constexpr size_t kScoresTogether = size_t{1} << 18;  // that are worked on at once
+inline constexpr size_t kBytesOfAScore = 80;  // of all copies of them, in float, in double and with bounds
+
 // The stages between query, key, value and head_output are recomputed in blocks of rows: nothing that grows with the
 // square of the length is held, whether the trace has recorded it or rebuilds it.
 bool is_of_rows(capture::Stage stage);

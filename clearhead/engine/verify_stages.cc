@@ -265,6 +265,8 @@ class Layer {
 
 }  // namespace
 
+bool is_only_shown(Stage stage) { return stage == Stage::head_contribution || stage == Stage::logits; }
+
 std::optional<Bounded> recompute(const StageInputs& inputs, capture::Stage stage, size_t layer) {
   return Layer(inputs, layer).recompute(stage);
 }

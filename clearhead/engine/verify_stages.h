@@ -24,6 +24,9 @@ struct StageInputs {
   std::function<const std::vector<double>*(capture::Stage, size_t layer)> find;
 };
 
+// Whether a stage is only looked at: no other stage is computed from it.
+bool is_only_shown(capture::Stage stage);
+
 // One stage of one layer in double, from those stages that its row in the stage table names. Nothing if one of them is
 // not there, if it needs heads that are not there, if the model does not have the stage, or if it is one of those that
 // are recomputed row by row (verify_layer_rows.h).

@@ -2,6 +2,7 @@
 #include "clearhead/model/config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -22,6 +23,18 @@ attention::AttentionConfig ModelConfig::attention_of(size_t layer) const {
   attention::AttentionConfig config = attention;
   if (is_near(layer)) config.left_window = near.left_window;
   return config;
+}
+
+std::string ModelConfig::attention_json() const {
+  std::string text = attention.json();
+  if (near.is_near.empty()) return text;
+  std::vector<std::string> windows;
+  for (size_t layer = 0; layer < num_layers; ++layer) {
+    const std::optional<size_t> window = attention_of(layer).left_window;
+    windows.push_back(window ? fmt::format("{}", *window) : "null");
+  }
+  text.pop_back();
+  return text + fmt::format(R"(, "left_windows": [{}]}})", fmt::join(windows, ", "));
 }
 
 const RotaryConfig* ModelConfig::rotary_of(size_t layer) const {

@@ -67,6 +67,8 @@ struct ModelConfig {
 
   bool is_near(size_t layer) const { return !near.is_near.empty() && near.is_near[layer]; }
   attention::AttentionConfig attention_of(size_t layer) const;
+  // What traces say: attention.json(), and where layers differ also "left_windows", one for each layer.
+  std::string attention_json() const;
   // The rotary positions of a layer, or null.
   const RotaryConfig* rotary_of(size_t layer) const;
   bool has_final_norm() const {

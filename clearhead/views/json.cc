@@ -109,6 +109,13 @@ std::string tokenize_json(const std::string& model, const std::string& text,
 }
 
 std::string attend_head_json(const capture::Trace& trace, size_t layer, size_t head, const MapOptions& options) {
+  std::string document;
+  write_attend_head_json(trace, layer, head, options, [&](std::string_view part) { document += part; });
+  return document;
+}
+
+void write_attend_head_json(const capture::Trace& trace, size_t layer, size_t head, const MapOptions& options,
+                            const std::function<void(std::string_view)>& write) {
   MapOptions all_rows = options;
   all_rows.from.reset();
   const AttentionMap map = attention_map(trace, layer, head, all_rows);
@@ -117,12 +124,15 @@ std::string attend_head_json(const capture::Trace& trace, size_t layer, size_t h
   json.begin_object().member("model", map.model).member("text", trace.info().text);
   write_tokens(json, map.tokens);
   json.member("layer", layer).member("head", head).key("weights").begin_list();
-  for (size_t query = 0; query < n; ++query) json.list(map.row(query));
+  for (size_t query = 0; query < n; ++query) {
+    json.list(map.row(query));
+    write(json.take_part());
+  }
   json.end_list();
   write_row_numbers(json, row_numbers(trace, Stage::row_reference, layer, head, options),
                     row_numbers(trace, Stage::row_sum, layer, head, options));
   json.end_object();
-  return std::move(json).take();
+  write(json.take_part());
 }
 
 std::string attend_json(const capture::Trace& trace, const std::vector<HeadSummary>& heads, const MapOptions& options) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "clearhead/capture/trace.h"
@@ -20,6 +22,9 @@ std::string tokenize_json(const std::string& model, const std::string& text,
 
 // {"model", "text", "tokens", "layer", "head", "weights", "row_reference", "row_sum", "lse"}
 std::string attend_head_json(const capture::Trace& trace, size_t layer, size_t head, const MapOptions& options);
+// The same in parts, a row of weights at a time: nothing of seq x seq is held.
+void write_attend_head_json(const capture::Trace& trace, size_t layer, size_t head, const MapOptions& options,
+                            const std::function<void(std::string_view)>& write);
 
 // {"model", "text", "tokens", "num_layers", "num_heads", "heads": [...], "rows" with options.from}
 std::string attend_json(const capture::Trace& trace, const std::vector<HeadSummary>& heads, const MapOptions& options);

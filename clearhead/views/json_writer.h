@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace clearhead::views {
 
@@ -47,6 +48,8 @@ class JsonWriter {
 
   // The document, which is complete once everything that was begun is ended.
   std::string take() && { return std::move(text_); }
+  // What was written since the last call: a long document need not be held.
+  std::string take_part() { return std::exchange(text_, {}); }
 
  private:
   JsonWriter& open(char bracket);

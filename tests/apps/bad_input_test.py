@@ -54,6 +54,17 @@ class BadInput(unittest.TestCase):
         self.refused(2, "none of them", "attend")
         self.refused(2, "both", "attend", CAT, "--file", "x")
 
+    def test_notes_and_errors_name_the_line_of_the_file(self):
+        lines = b"the cat\n\n  \nthe \xff cat\n\n" + "\u56fe\u4e66\u9986\u5728\u54ea\u91cc\n".encode()  # lines 1, 4 and 6
+        for command in ("attend", "heads", "tokenize"):
+            done = run(command, "--lines", "--file", "-", "--model", "minilm", stdin=lines)
+            self.assertEqual(done.returncode, 0, done.err)
+            notes = [line for line in done.err.splitlines() if "reading through" not in line]
+            self.assertEqual(len(notes), 2, notes)
+            self.assertTrue(notes[0].startswith("clearhead: line 4: byte 4 of the text is not UTF-8"), notes)
+            self.assertTrue(notes[1].startswith("clearhead: line 6: minilm has no piece for"), notes)
+            self.refused(2, "line 5: ", command, "--json", "--lines", "--file", "-", "--model", "minilm", stdin=b"a\n\n\n\n" + b"word " * 600)
+
     def test_a_missing_file_and_a_folder_as_file(self):
         self.refused(1, "No such file", "attend", "--file", str(self.folder / "none"))
         self.refused(1, "regular file", "attend", "--file", str(self.folder))
@@ -101,7 +112,7 @@ class BadInput(unittest.TestCase):
         self.refused(2, "one of attend", "frobnicate")
         self.refused(2, ".safetensors", "record", CAT, "--output", str(self.folder / "trace"))
         self.refused(1, "No such file", "verify", str(self.folder / "none.safetensors"))
-        self.refused(2, "text 2 of 3", "attend", "--lines", "--json", "--file", "-", stdin=b"a\n" + b"word " * 600 + b"\nb\n")
+        self.refused(2, "line 2: ", "attend", "--lines", "--json", "--file", "-", stdin=b"a\n" + b"word " * 600 + b"\nb\n")
         self.refused(2, "0 to 5", "attend", CAT, "--layer", "6", "--head", "0")
         self.refused(2, "0 to 11", "attend", CAT, "--layer", "5", "--head", "12")
         self.refused(2, "--layer", "attend", CAT, "--head", "3")
@@ -225,6 +236,9 @@ class BadInput(unittest.TestCase):
         self.replace(model / "model.safetensors", bytes(whole))
         done = run("attend", CAT, "--model", str(model))
         self.assertIn("not finite", done.err)
+        lines = run("heads", "--lines", "--file", "-", "--model", str(model), stdin=b"cat\n\nmat\n")
+        for line in ("line 1", "line 3"):
+            self.assertIn(f"clearhead: {line}: values are not finite, first seen at ", lines.err)
         self.assertEqual(run("verify", CAT, "--model", str(model)).returncode, 1)
 
     def test_damaged_traces(self):

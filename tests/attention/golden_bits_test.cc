@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bits of attention, of its weights and of what it says about rows, as one machine computed them once: every
 // target with fused multiply-add must find them again, for any number of threads and however queries and the batch are
-// cut.
+// cut, each part alone or all packed behind each other.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -155,6 +155,39 @@ void expect_rows(const Problem& problem, const Part& part, const Bits& whole) {
   }
 }
 
+// The whole as one row of the batch axis, packed: its parts are sequences that stand where they stood.
+Problem packed(const Problem& whole, const std::vector<Part>& parts) {
+  Problem problem = whole.copy();
+  problem.batch = 1;
+  problem.query_len = kBatch * kQueries;
+  problem.key_len = kBatch * kKeys;
+  for (const Part& part : parts) {
+    const size_t keys = whole.config.causal == Causal::none ? kKeys : kKeys - kQueries + part.query + part.queries;
+    for (size_t b = part.batch; b < part.batch + part.batches; ++b) {
+      problem.sequences.push_back({.query_begin = b * kQueries + part.query,
+                                   .query_len = part.queries,
+                                   .key_begin = b * kKeys,
+                                   .key_len = keys,
+                                   .key_offset = whole.config.key_offset + static_cast<int64_t>(part.query)});
+    }
+  }
+  return problem;
+}
+
+void expect_rows_packed(const Problem& problem, std::mt19937& random, const Bits& whole) {
+  std::vector<Part> parts = random_parts(random);
+  std::ranges::shuffle(parts, random);
+  const Bits found = run(packed(problem, parts));
+  for (size_t b = 0; b < kBatch; ++b) {
+    for (size_t head = 0; head < kHeads; ++head) {
+      for (size_t i = 0; i < kQueries; ++i) {
+        ASSERT_TRUE(same_bits(found.row(0, head, b * kQueries + i), whole.row(b, head, i)))
+            << "packed, batch " << b << ", head " << head << ", query " << i;
+      }
+    }
+  }
+}
+
 // Digests that a machine with AVX-512 has found.
 struct Golden {
   const char* name;
@@ -193,6 +226,7 @@ TEST(GoldenBits, AreFoundAgainOnEveryTargetForAnyThreadsAndCuts) {
         EXPECT_TRUE(same_bits(whole.values, first.values)) << threads << " threads";
         EXPECT_TRUE(same_bits(all_bits(attention::fused_attention(problem.config, problem.input())), all_bits(exact)));
         for (const Part& part : random_parts(random)) expect_rows(problem, part, whole);
+        expect_rows_packed(problem, random, whole);
       }
       base::set_num_threads(base::available_threads());
     }

@@ -102,6 +102,38 @@ TEST(Batch, AnErrorOfMakeSaysWhichTextItIsAbout) {
             "text 2 of 2: [test] expected a; found b");
 }
 
+TEST(Batch, ErrorsCallATextWhatItIsCalled) {
+  Batch batch(toy(), weights_of_two_heads(),
+              {.name_of = [](size_t index) { return fmt::format("line {}", 10 * index + 7); }});
+  const auto nothing = [](size_t, const std::string&) {};
+  const auto fail = [](const BatchItem&) -> std::string { base::fail("test", "a", "b"); };
+  EXPECT_EQ(error_text([&] { batch.run(std::vector<std::string>{"a"}, fail, nothing); }),
+            "line 7: [test] expected a; found b");
+  EXPECT_EQ(error_text([&] {
+              batch.run(std::vector<std::string>{"a", " "}, fail, nothing);
+            }),
+            "usage: line 17: [text] expected a text with at least one token; found none");
+}
+
+TEST(Batch, ARunAfterOneThatFailedCountsItsOwnTexts) {
+  std::vector<size_t> done;
+  Batch batch(toy(), weights_of_two_heads(),
+              {.token_budget = 1, .progress = [&](size_t count, size_t) { done.push_back(count); }});
+  const std::vector<std::string> texts = {"a a a", "b b", "c"};
+  const auto nothing = [](size_t, const std::string&) {};
+  const auto fail_at = [](size_t index) {
+    return [index](const BatchItem& item) -> std::string {
+      if (item.index == index) base::fail("test", "a", "b");
+      return "";
+    };
+  };
+  EXPECT_EQ(error_text([&] { batch.run(texts, fail_at(2), nothing); }), "text 3 of 3: [test] expected a; found b");
+  EXPECT_EQ(done, (std::vector<size_t>{1, 2}));
+  done.clear();
+  batch.run(texts, fail_at(3), nothing);
+  EXPECT_EQ(done, (std::vector<size_t>{1, 2, 3}));
+}
+
 TEST(Batch, ATextOverTheMemoryLimitIsRefusedWithTheEstimateBeforeAnythingRuns) {
   const std::vector<std::string> texts = {"a", "a b c d e", "b"};
   const size_t short_run = estimate_run(toy().transformer(), toy().tokenize("a").tokens.size(), {}).total();

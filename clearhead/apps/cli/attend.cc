@@ -6,6 +6,7 @@
 
 #include "clearhead/apps/cli/commands.h"
 #include "clearhead/apps/cli/common.h"
+#include "clearhead/apps/cli/console.h"
 #include "clearhead/apps/cli/watch.h"
 #include "clearhead/base/error.h"
 #include "clearhead/views/attention_map.h"
@@ -30,13 +31,18 @@ capture::Selection selection_of(const Flags& flags, const model::ModelConfig& co
   return selection;
 }
 
+views::MapOptions map_options(const Flags& flags, const capture::Trace& trace) {
+  views::MapOptions options = flags.map;
+  if (!flags.from.empty()) options.from = find_token(trace.info().tokens, flags.from);
+  return options;
+}
+
 std::string attend(const Flags& flags, const views::Style& style, const capture::Trace& seen) {
   // The map of one head joins by itself and keeps the numbers of its rows.
   const bool in_words = flags.map.words && !flags.head;
   const capture::Trace words = in_words ? views::in_words(seen) : capture::Trace();
   const capture::Trace& trace = in_words ? words : seen;
-  views::MapOptions options = flags.map;
-  if (!flags.from.empty()) options.from = find_token(trace.info().tokens, flags.from);
+  const views::MapOptions options = map_options(flags, trace);
   if (flags.head) {
     if (flags.output.json) return views::attend_head_json(trace, *flags.layer, *flags.head, options);
     return views::draw_map(views::attention_map(trace, *flags.layer, *flags.head, options), options, style);
@@ -51,6 +57,12 @@ void run(const Flags& flags) {
   if (flags.head && !flags.layer) base::refuse("--head", "--layer beside it", "--head alone");
   const views::Style style = flags.output.apply();
   const engine::Session session = open_session(flags.text.model, flags.text.texts());
+  if (flags.head && flags.output.json && !flags.text.lines) {  // of seq x seq: written row by row
+    const capture::Trace trace =
+        watch(session, flags.text.texts().front(), selection_of(flags, session.config()), flags.text);
+    views::write_attend_head_json(trace, *flags.layer, *flags.head, map_options(flags, trace), write_output);
+    return write_output("\n");
+  }
   watch_each(session, selection_of(flags, session.config()), flags.text, flags.output.json,
              [&](const capture::Trace& trace) { return attend(flags, style, trace); });
 }

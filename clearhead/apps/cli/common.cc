@@ -17,6 +17,7 @@
 #include "clearhead/base/interrupt.h"
 #include "clearhead/base/memory.h"
 #include "clearhead/base/parallel.h"
+#include "clearhead/base/utf8.h"
 #include "clearhead/format/known_models.h"
 #include "clearhead/text/tokenizer.h"
 #include "clearhead/text/word.h"
@@ -55,12 +56,16 @@ std::string without_final_line_break(std::string text) {
   return text;
 }
 
-std::vector<std::string> split_lines(const std::string& text) {
+// The lines that are not empty, and their numbers from 1 among all.
+std::vector<std::string> split_lines(const std::string& text, std::vector<size_t>& numbers) {
   std::vector<std::string> lines;
-  for (size_t begin = 0; begin < text.size();) {
+  for (size_t begin = 0, number = 1; begin < text.size(); ++number) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string line = without_final_line_break(text.substr(begin, end - begin));
-    if (line.find_first_not_of(" \t") != std::string::npos) lines.push_back(std::move(line));
+    if (line.find_first_not_of(" \t") != std::string::npos) {
+      lines.push_back(std::move(line));
+      numbers.push_back(number);
+    }
     begin = end + 1;
   }
   return lines;
@@ -79,7 +84,7 @@ std::vector<std::string> read_texts(const TextFlags& flags) {
     content = *flags.text;
   }
   if (!flags.lines) return {std::move(content)};
-  std::vector<std::string> all = split_lines(content);
+  std::vector<std::string> all = split_lines(content, flags.line_numbers);
   if (all.empty()) base::refuse("text", "at least one line that is not empty", "none");
   return all;
 }
@@ -94,13 +99,13 @@ bool needs_chinese(const std::vector<std::string>& texts) {
       texts, [&](const std::string& text) { return text::has_han(text) && tokenizer.encode(text).unknown_count > 0; });
 }
 
-// An error in one of many lines says which text it was.
-std::string work_on_line(const std::vector<std::string>& texts, size_t place,
-                         const std::function<std::string(const std::string&)>& work) {
+// An error in one of many lines says which it was.
+std::string work_on_line(const TextFlags& flags, size_t place, const TextWork& work) {
+  const std::string name = flags.name_of(place);
   try {
-    return work(texts[place]);
+    return work(flags.texts()[place], name);
   } catch (const base::Error& error) {
-    throw base::Error(error.fault(), fmt::format("text {} of {}: {}", place + 1, texts.size(), error.what()));
+    throw base::Error(error.fault(), fmt::format("{}: {}", name, error.what()));
   }
 }
 
@@ -118,6 +123,10 @@ views::Style OutputFlags::apply() const {
 const std::vector<std::string>& TextFlags::texts() const {
   if (!read) read = read_texts(*this);
   return *read;
+}
+
+std::string TextFlags::name_of(size_t index) const {
+  return lines ? fmt::format("line {}", line_numbers.at(index)) : std::string();
 }
 
 engine::RunOptions TextFlags::run_options() const {
@@ -176,16 +185,24 @@ std::string model_or_default(const std::string& model, const std::vector<std::st
   return chosen;
 }
 
-void report_tokenization(const engine::Session& session, const engine::TokenizedText& tokens) {
+void note_about(const std::string& name, const std::string& text) { note(name.empty() ? text : name + ": " + text); }
+
+void report_invalid_text(const std::string& text, const std::string& name) {
+  if (const auto place = base::first_invalid_utf8(text)) {
+    note_about(name, fmt::format("byte {} of the text is not UTF-8; it and others like it are read as U+FFFD", *place));
+  }
+}
+
+void report_tokenization(const engine::Session& session, const engine::TokenizedText& tokens, const std::string& name) {
   if (tokens.cut > 0) {
-    note(fmt::format("the text has {} tokens more than the {} positions of {}; they were cut (--truncate)", tokens.cut,
-                     session.config().context_len, session.name()));
+    note_about(name, fmt::format("the text has {} tokens more than the {} positions of {}; they were cut (--truncate)",
+                                 tokens.cut, session.config().context_len, session.name()));
   }
   if (tokens.unknown_count == 0) return;
   std::string line = fmt::format("{} has no piece for {} of {} tokens; they read as unknown", session.name(),
                                  tokens.unknown_count, tokens.tokens.size());
   if (text::has_han(tokens.text)) line += fmt::format("; {} knows Chinese", kChineseModel);
-  note(line);
+  note_about(name, line);
 }
 
 std::string whole_number(const std::string& text) {
@@ -239,16 +256,15 @@ size_t find_token(const std::vector<capture::TraceToken>& tokens, const std::str
   base::refuse("--from", fmt::format("one of the tokens {}", fmt::join(known, " ")), base::quoted(name));
 }
 
-void for_each_text(const TextFlags& flags, bool json, const std::function<std::string(const std::string&)>& work) {
-  const std::vector<std::string> texts = flags.texts();
+void for_each_text(const TextFlags& flags, bool json, const TextWork& work) {
   if (!flags.lines) {
-    std::string result = work(texts.front());
+    std::string result = work(flags.texts().front(), "");
     if (!result.ends_with('\n')) result += '\n';
     return write_output(result);
   }
   std::string document = "[";  // one JSON document, whole or not at all
-  for (size_t i = 0; i < texts.size(); ++i) {
-    std::string result = work_on_line(texts, i, work);
+  for (size_t i = 0; i < flags.texts().size(); ++i) {
+    std::string result = work_on_line(flags, i, work);
     while (result.ends_with('\n')) result.pop_back();
     if (json) {
       document += (i == 0 ? "" : ",\n") + result;

@@ -37,9 +37,12 @@ struct TextFlags {
   std::string memory_limit;                              // bytes, or with a suffix K, M, G; empty: half of what is free
   std::string model;                                     // empty: chosen by the text
   mutable std::optional<std::vector<std::string>> read;  // what texts() gave
+  mutable std::vector<size_t> line_numbers;              // of them with --lines, from 1, empty lines counted
 
   // All texts to work on: one, or one per line with --lines; read once. Throws: Error.
   const std::vector<std::string>& texts() const;
+  // What notes and errors call one of the texts: "line N" with --lines, else nothing.
+  std::string name_of(size_t index) const;
   engine::RunOptions run_options() const;
 };
 
@@ -51,8 +54,16 @@ void add_model_flag(CLI::App& command, std::string& model);
 // named none: minilm, or a model that reads Chinese where minilm lacks pieces for it.
 std::string model_or_default(const std::string& model, const std::vector<std::string>& texts = {});
 
-// Says on standard error what the reader should know about a tokenised text: unknown pieces, what was cut.
-void report_tokenization(const engine::Session& session, const engine::TokenizedText& tokens);
+// Says on standard error where a text is not UTF-8, if it is not.
+void report_invalid_text(const std::string& text, const std::string& name = "");
+
+// Says on standard error what the reader should know about a tokenised text: unknown pieces, what was cut. name is what
+// TextFlags::name_of says of it.
+void report_tokenization(const engine::Session& session, const engine::TokenizedText& tokens,
+                         const std::string& name = "");
+
+// A note about the text of this name, if it has one.
+void note_about(const std::string& name, const std::string& text);
 
 // A check for flags that take a count or an index: empty, or what is wrong with the text (it would wrap unnoticed).
 std::string whole_number(const std::string& text);
@@ -64,7 +75,8 @@ size_t parse_bytes(const std::string& text, const std::string& flag);
 size_t find_token(const std::vector<capture::TraceToken>& tokens, const std::string& name);
 
 // Runs work for each text of flags and writes what it returns: as one JSON document (an array with --lines) or one
-// picture after the other. An error names the text that it is about.
-void for_each_text(const TextFlags& flags, bool json, const std::function<std::string(const std::string&)>& work);
+// picture after the other. An error names the text that it is about; work is told what it is called.
+using TextWork = std::function<std::string(const std::string& text, const std::string& name)>;
+void for_each_text(const TextFlags& flags, bool json, const TextWork& work);
 
 }  // namespace clearhead::apps

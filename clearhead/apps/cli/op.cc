@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -29,7 +26,7 @@ void run(Flags& flags) {
 void add_op(CLI::App& program, Action& action) {
   auto flags = std::make_shared<Flags>();
   CLI::App& command = *program.add_subcommand("op", "Run one operator on the tensors of a safetensors file");
-  command.footer(fmt::format("Operators: {}", fmt::join(operator_names(), ", ")));
+  command.footer(operator_help());
   command.add_option("name", flags->request.name, "the operator")->required()->type_name("NAME");
   command.add_option("input", flags->request.input, "its inputs, by name")->required()->type_name("IN.safetensors");
   command.add_option("output", flags->request.output, "the file to write")->required()->type_name("OUT.safetensors");

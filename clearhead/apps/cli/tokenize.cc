@@ -19,9 +19,10 @@ struct Flags {
 void run(const Flags& flags) {
   const views::Style style = flags.output.apply();
   const engine::Session session = open_session(flags.text.model, flags.text.texts());
-  for_each_text(flags.text, flags.output.json, [&](const std::string& text) {
+  for_each_text(flags.text, flags.output.json, [&](const std::string& text, const std::string& name) {
+    report_invalid_text(text, name);
     const engine::TokenizedText tokens = session.tokenize(text, flags.text.truncate);
-    report_tokenization(session, tokens);
+    report_tokenization(session, tokens, name);
     if (flags.output.json) return views::tokenize_json(session.name(), tokens.text, tokens.tokens);
     return views::draw_tokens(tokens.tokens, style);
   });

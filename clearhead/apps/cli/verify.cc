@@ -15,6 +15,7 @@
 #include "clearhead/apps/cli/console.h"
 #include "clearhead/apps/cli/watch.h"
 #include "clearhead/base/error.h"
+#include "clearhead/engine/memory_estimate.h"
 
 namespace clearhead::apps {
 namespace {
@@ -113,6 +114,9 @@ Subject subject_of(const Flags& flags) {
   if (is_trace_file(flags.text)) {
     capture::Trace trace = capture::Trace::read(*flags.text.text);
     engine::Session session = open_session(flags.text.model.empty() ? trace.info().model : flags.text.model);
+    const model::Transformer& model = session.transformer();
+    const engine::RunBytes bytes{model.resident_bytes(), 0, engine::verify_bytes(model, trace.info().tokens.size())};
+    session.check_memory(bytes.total(), flags.text.run_options());
     return {std::move(session), std::move(trace)};
   }
   if (flags.text.lines) base::refuse("verify", "one text", "--lines");
@@ -120,7 +124,8 @@ Subject subject_of(const Flags& flags) {
   engine::Session session = open_session(flags.text.model, {text});
   capture::Selection selection;
   selection.stages = capture::parse_stages("all");
-  capture::Trace trace = watch(session, text, selection, flags.text);
+  const auto afterwards = [&](size_t seq_len) { return engine::verify_bytes(session.transformer(), seq_len); };
+  capture::Trace trace = watch(session, text, selection, flags.text, afterwards);
   return {std::move(session), std::move(trace)};
 }
 

@@ -23,29 +23,27 @@
 namespace clearhead::apps {
 namespace {
 
-void report_invalid_text(const std::string& text) {
-  if (const auto place = base::first_invalid_utf8(text)) {
-    note(fmt::format("byte {} of the text is not UTF-8; it and others like it are read as U+FFFD", *place));
-  }
-}
+using Place = std::optional<std::pair<capture::Stage, size_t>>;  // stage and layer
 
 // Pictures of values that are no numbers mean nothing: say where they begin.
-void report_non_finite(capture::Stage stage, size_t layer) {
-  note(
-      fmt::format("values are not finite, first seen at {} of layer {}: the model's parameters are damaged (see "
-                  "`clearhead inspect`), and what is shown means nothing",
-                  capture::info(stage).name, layer));
+void report_non_finite(const Place& place, const std::string& name = "") {
+  if (!place) return;
+  note_about(name,
+             fmt::format("values are not finite, first seen at {} of layer {}: the model's parameters are damaged (see "
+                         "`clearhead inspect`), and what is shown means nothing",
+                         capture::info(place->first).name, place->second));
 }
 
-void report_non_finite(const capture::Trace& trace) {
+Place first_non_finite(const capture::Trace& trace) {
   for (size_t layer : trace.info().layers) {
     for (const capture::StageInfo& stage : capture::stages()) {
       if (stage.place != capture::Place::in_layer || !trace.has(stage.stage, layer)) continue;
       if (std::ranges::none_of(trace.tensor(stage.stage, layer).as<float>(), [](float x) { return std::isnan(x); }))
         continue;
-      return report_non_finite(stage.stage, layer);
+      return std::pair(stage.stage, layer);
     }
   }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -69,13 +67,14 @@ engine::TokenizedText read(const engine::Session& session, const std::string& te
 }  // namespace
 
 capture::Trace watch(const engine::Session& session, const std::string& text, const capture::Selection& selection,
-                     const TextFlags& flags) {
+                     const TextFlags& flags, const std::function<size_t(size_t seq_len)>& afterwards) {
   const engine::TokenizedText tokenized = read(session, text, flags);
   Progress progress(fmt::format("reading through {}", session.name()));
   engine::RunOptions options = flags.run_options();
+  if (afterwards) options.afterwards = afterwards(tokenized.tokens.size());
   options.progress = [&](size_t done, size_t total) { progress.step(done, total); };
   capture::Trace trace = session.run(tokenized, selection, options);
-  report_non_finite(trace);
+  report_non_finite(first_non_finite(trace));
   return trace;
 }
 
@@ -111,6 +110,7 @@ void watch_lines(const engine::Session& session, const capture::Selection& selec
   const std::vector<std::string> texts = flags.texts();
   const engine::RunOptions run_options = flags.run_options();
   engine::BatchOptions options{.truncate = run_options.truncate, .memory_limit = run_options.memory_limit};
+  options.name_of = [&](size_t index) { return flags.name_of(index); };
   // A bar would stand between pictures on the same terminal.
   std::optional<Progress> progress;
   if (json || ::isatty(STDOUT_FILENO) == 0) progress.emplace(fmt::format("reading through {}", session.name()));
@@ -118,8 +118,10 @@ void watch_lines(const engine::Session& session, const capture::Selection& selec
     if (progress) progress->step(done, total);
   };
   std::vector<std::optional<engine::TokenizedText>> remarkable(texts.size());
+  std::vector<Place> non_finite(texts.size());
   const auto make = [&](const engine::BatchItem& item) {
     if (item.tokenized.unknown_count > 0 || item.tokenized.cut > 0) remarkable[item.index] = item.tokenized;
+    non_finite[item.index] = first_non_finite(item.trace);
     std::string result = work(item.trace);
     while (result.ends_with('\n')) result.pop_back();
     return result;
@@ -127,8 +129,12 @@ void watch_lines(const engine::Session& session, const capture::Selection& selec
   std::optional<Spool> document;
   if (json) document.emplace();
   const auto take = [&](size_t index, std::string made) {
-    report_invalid_text(texts[index]);
-    if (const auto tokenized = std::exchange(remarkable[index], std::nullopt)) report_tokenization(session, *tokenized);
+    const std::string name = flags.name_of(index);
+    report_invalid_text(texts[index], name);
+    if (const auto tokenized = std::exchange(remarkable[index], std::nullopt)) {
+      report_tokenization(session, *tokenized, name);
+    }
+    report_non_finite(non_finite[index], name);
     if (json) {
       document->write((index == 0 ? "[" : ",\n") + made);
     } else {
@@ -160,7 +166,7 @@ engine::Session::Recorded watch_into(const engine::Session& session, const std::
   engine::RunOptions options = flags.run_options();
   options.progress = [&](size_t done, size_t total) { progress.step(done, total); };
   const engine::Session::Recorded recorded = session.record(tokenized, selection, path, options);
-  if (recorded.first_nan) report_non_finite(recorded.first_nan->first, recorded.first_nan->second);
+  report_non_finite(recorded.first_nan);
   return recorded;
 }
 

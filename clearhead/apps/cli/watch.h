@@ -15,9 +15,10 @@ namespace clearhead::apps {
 engine::Session open_session(const std::string& model, const std::vector<std::string>& texts = {});
 
 // Runs the session on a text with a progress bar, says what the reader should know about the tokens, and returns what
-// was selected; stages of [query, key] are rebuilt when somebody looks (Trace::source).
+// was selected; stages of [query, key] are rebuilt when somebody looks (Trace::source). afterwards, if given, says how
+// many bytes whoever looks needs for that many tokens (RunOptions::afterwards).
 capture::Trace watch(const engine::Session& session, const std::string& text, const capture::Selection& selection,
-                     const TextFlags& flags);
+                     const TextFlags& flags, const std::function<size_t(size_t seq_len)>& afterwards = {});
 
 // Does so for each text of flags and writes what work makes of its trace: as one JSON document (an array with --lines)
 // or one picture after the other. Lines run many at a time (engine::Batch), work on all threads. An error names the

@@ -25,4 +25,7 @@ void run_operator(const OpRequest& request);
 // Names of all operators.
 std::vector<std::string> operator_names();
 
+// Each operator with its inputs, attributes and outputs, for people.
+std::string operator_help();
+
 }  // namespace clearhead::apps
