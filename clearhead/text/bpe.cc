@@ -228,6 +228,11 @@ void Bpe::cut_written(std::string_view text, Span word, Room& room, std::vector<
   }
 }
 
+size_t Bpe::left_out(std::string_view text) const {
+  if (config_.unknown_piece || config_.byte_fallback) return 0;
+  return static_cast<size_t>(std::ranges::count_if(text, [&](char byte) { return written_id(byte) == kNone; }));
+}
+
 // A word whose bytes all have pieces.
 void Bpe::cut_bytes(std::string_view text, Span word, Room& room, std::vector<Piece>& pieces) const {
   room.symbols.clear();

@@ -38,6 +38,7 @@ class Bpe final : public Model {
   void tokenize(std::string_view text, std::span<const Span> words, WordCache& cache,
                 std::vector<Piece>& pieces) const override;
   bool reads_bytes() const override { return true; }
+  size_t left_out(std::string_view text) const override;
   void tokenize_bytes(std::string_view text, std::span<const Span> words, WordCache& cache,
                       std::vector<Piece>& pieces) const override;
   size_t size() const override { return vocabulary_.size(); }

@@ -60,6 +60,51 @@ void write_word(const AlignedText& text, Span word, AlignedText& result) {
   }
 }
 
+// One piece comes out of all, in parts that end with whole characters.
+class ByteLevelStep final : public PieceStep {
+ public:
+  using PieceStep::PieceStep;
+
+ private:
+  void take(std::string piece) override {
+    const size_t before = bytes_.size();
+    for (size_t at = 0; at < piece.size();) {
+      const ValidCodePoint here = code_point_at(piece, at);
+      const int byte = byte_of_character(here.value);
+      if (byte < 0) {  // not written so: a special token
+        bytes_.resize(before);
+        bytes_ += piece;
+        break;
+      }
+      bytes_ += static_cast<char>(byte);
+      at += here.length;
+    }
+    hand_on(false);
+  }
+
+  void end() override {
+    hand_on(true);
+    next().end_piece();
+  }
+
+  // Without `all`, what may be the beginning of a character stays.
+  void hand_on(bool all) {
+    std::string text;
+    size_t at = 0;
+    while (at < bytes_.size()) {
+      const base::CodePoint here = base::decode_utf8(std::string_view(bytes_).substr(at));
+      const bool is_lead = static_cast<unsigned char>(bytes_[at]) >= 0xc0;
+      if (!all && !here.valid && is_lead && at + here.length == bytes_.size()) break;
+      base::append_utf8(text, here.value);
+      at += here.length;
+    }
+    bytes_.erase(0, at);
+    if (!text.empty()) next().add(text);
+  }
+
+  std::string bytes_;
+};
+
 bool is_space(char32_t c) { return c == byte_characters()[' '] || is_white_space(c); }
 
 }  // namespace
@@ -131,29 +176,6 @@ void TrimOffsets::process(std::vector<Piece>& pieces, bool) const {
   }
 }
 
-void ByteLevelDecoder::rewrite(std::vector<std::string>& pieces) const {
-  std::string bytes;
-  for (const std::string& piece : pieces) {
-    const size_t before = bytes.size();
-    for (size_t at = 0; at < piece.size();) {
-      const ValidCodePoint here = code_point_at(piece, at);
-      const int byte = byte_of_character(here.value);
-      if (byte < 0) {  // not written so: a special token
-        bytes.resize(before);
-        bytes += piece;
-        break;
-      }
-      bytes += static_cast<char>(byte);
-      at += here.length;
-    }
-  }
-  std::string text;
-  for (size_t at = 0; at < bytes.size();) {
-    const base::CodePoint here = base::decode_utf8(std::string_view(bytes).substr(at));
-    base::append_utf8(text, here.value);
-    at += here.length;
-  }
-  pieces = {std::move(text)};
-}
+NextSink ByteLevelDecoder::stream(NextSink next) const { return std::make_unique<ByteLevelStep>(std::move(next)); }
 
 }  // namespace clearhead::text

@@ -45,7 +45,7 @@ class TrimOffsets final : public PostProcessor {
 // Characters become the bytes that they stand for; what is no UTF-8 then becomes U+FFFD.
 class ByteLevelDecoder final : public Decoder {
  public:
-  void rewrite(std::vector<std::string>& pieces) const override;
+  NextSink stream(NextSink next) const override;
 };
 
 }  // namespace clearhead::text

@@ -7,12 +7,6 @@
 namespace clearhead::text {
 namespace {
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-}
-
 // Applied to one piece with the space before it, never across pieces.
 void clean_up(std::string& piece) {
   using Rule = std::pair<std::string_view, std::string_view>;
@@ -30,33 +24,85 @@ void clean_up(std::string& piece) {
   for (const auto& [from, to] : kRules) replace_all(piece, from, to);
 }
 
+// Where a stream ends.
+class TextEnd final : public PieceSink {
+ public:
+  explicit TextEnd(std::string& text) : text_(text) {}
+  void add(std::string_view part) override { text_ += part; }
+  void end_piece() override {}
+  void finish() override {}
+
+ private:
+  std::string& text_;
+};
+
 }  // namespace
 
 std::string Decoder::decode(std::span<const std::string_view> pieces) const {
-  std::vector<std::string> parts(pieces.begin(), pieces.end());
-  rewrite(parts);
-  std::string text;
-  for (const std::string& part : parts) text += part;
-  return text;
+  TextStream stream(*this);
+  for (const std::string_view piece : pieces) stream.add(piece);
+  stream.finish();
+  return stream.take();
 }
 
-void DecoderSequence::rewrite(std::vector<std::string>& pieces) const {
-  for (const auto& step : steps_) step->rewrite(pieces);
+TextStream::TextStream(const Decoder& decoder)
+    : text_(std::make_unique<std::string>()), first_(decoder.stream(std::make_unique<TextEnd>(*text_))) {}
+TextStream::~TextStream() = default;
+TextStream::TextStream(TextStream&&) noexcept = default;
+TextStream& TextStream::operator=(TextStream&&) noexcept = default;
+
+void TextStream::add(std::string_view piece) {
+  first_->add(piece);
+  first_->end_piece();
 }
 
-void SpaceDecoder::rewrite(std::vector<std::string>& pieces) const {
-  for (size_t i = 1; i < pieces.size(); ++i) pieces[i].insert(0, 1, ' ');
+void TextStream::finish() { first_->finish(); }
+
+void PieceStep::end_piece() { take(std::exchange(piece_, {})); }
+
+void PieceStep::finish() {
+  end();
+  next_->finish();
 }
 
-void WordPieceDecoder::rewrite(std::vector<std::string>& pieces) const {
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    if (i > 0 && pieces[i].starts_with(prefix_)) {
-      pieces[i].erase(0, prefix_.size());
-    } else if (i > 0) {
-      pieces[i].insert(0, 1, ' ');
-    }
-    if (cleanup_) clean_up(pieces[i]);
+void PieceStep::give(std::string_view piece) {
+  next_->add(piece);
+  next_->end_piece();
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  size_t at = text.find(from);
+  if (at == std::string::npos) return;
+  std::string result;
+  size_t done = 0;
+  for (; at != std::string::npos; at = text.find(from, done)) {
+    result.append(text, done, at - done);
+    result += to;
+    done = at + from.size();
   }
+  text = result.append(text, done);
+}
+
+NextSink DecoderSequence::stream(NextSink next) const {
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) next = (*step)->stream(std::move(next));
+  return next;
+}
+
+NextSink SpaceDecoder::stream(NextSink next) const {
+  return rewrite_step(std::move(next), [](std::string& piece, bool is_first) {
+    if (!is_first) piece.insert(0, 1, ' ');
+  });
+}
+
+NextSink WordPieceDecoder::stream(NextSink next) const {
+  return rewrite_step(std::move(next), [this](std::string& piece, bool is_first) {
+    if (!is_first && piece.starts_with(prefix_)) {
+      piece.erase(0, prefix_.size());
+    } else if (!is_first) {
+      piece.insert(0, 1, ' ');
+    }
+    if (cleanup_) clean_up(piece);
+  });
 }
 
 }  // namespace clearhead::text

@@ -92,31 +92,39 @@ std::string added_tokens_json(const Pieces& pieces) {
   return "[" + json + "]";
 }
 
-// The token that is put in front of every text, or null.
-std::string post_processor_json(const format::GgufMetadata& metadata, const Pieces& pieces, bool usual) {
-  const auto id = metadata.find_count(key("bos_token_id"));
-  if (!metadata.find_flag(key("add_bos_token")).value_or(usual) || !id) return "null";
+// A token that is put around every text, as {"SpecialToken": ...}, and what it stands for; empty if there is none.
+struct Around {
+  std::string item, special;
+};
+
+Around around(const format::GgufMetadata& metadata, const Pieces& pieces, std::string_view name, bool usual) {
+  const std::string id_key = key(fmt::format("{}_token_id", name));
+  const auto id = metadata.find_count(id_key);
+  if (!metadata.find_flag(key(fmt::format("add_{}_token", name))).value_or(usual) || !id) return {};
   if (*id >= pieces.tokens.size()) {
-    base::fail(metadata.where(), fmt::format("{} below {}", key("bos_token_id"), pieces.tokens.size()),
-               fmt::format("{}", *id));
+    base::fail(metadata.where(), fmt::format("{} below {}", id_key, pieces.tokens.size()), fmt::format("{}", *id));
   }
   const std::string token = quoted_json(pieces.tokens[*id]);
-  return fmt::format(
-      R"({{"type":"TemplateProcessing","single":[{{"SpecialToken":{{"id":{0},"type_id":0}}}},{{"Sequence":{{"id":"A","type_id":0}}}}],)"
-      R"("pair":[{{"SpecialToken":{{"id":{0},"type_id":0}}}},{{"Sequence":{{"id":"A","type_id":0}}}},{{"Sequence":{{"id":"B","type_id":1}}}}],)"
-      R"("special_tokens":{{{0}:{{"id":{0},"ids":[{1}],"tokens":[{0}]}}}}}})",
-      token, *id);
+  return {fmt::format(R"({{"SpecialToken":{{"id":{},"type_id":0}}}})", token),
+          fmt::format(R"({0}:{{"id":{0},"ids":[{1}],"tokens":[{0}]}})", token, *id)};
+}
+
+// The tokens that are put in front of and behind every text, or null. begins: as a rule there is one in front.
+std::string post_processor_json(const format::GgufMetadata& metadata, const Pieces& pieces, bool begins) {
+  const Around first = around(metadata, pieces, "bos", begins), last = around(metadata, pieces, "eos", false);
+  if (first.item.empty() && last.item.empty()) return "null";
+  std::string items = first.item, specials = first.special;
+  items += std::string(items.empty() ? "" : ",") + R"({"Sequence":{"id":"A","type_id":0}})";
+  if (!last.item.empty()) items += "," + last.item;
+  if (!last.item.empty() && last.special != first.special) specials += (specials.empty() ? "" : ",") + last.special;
+  return fmt::format(R"({{"type":"TemplateProcessing","single":[{}],"pair":[],"special_tokens":{{{}}}}})", items,
+                     specials);
 }
 
 constexpr std::string_view kByteLevel =
     R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})";
 
 // How the names of tokenizer.ggml.pre cut words.
-struct Cut {
-  std::string_view name, json;
-  bool ignore_merges;
-};
-
 constexpr std::string_view kLlama3Cut =
     R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]})";
 constexpr std::string_view kQwen2Cut =
@@ -124,16 +132,32 @@ constexpr std::string_view kQwen2Cut =
 constexpr std::string_view kDigitsCut =
     R"({"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}]})";
 
-constexpr Cut kCuts[] = {{"default", kByteLevel, false},  {"gpt-2", kByteLevel, false}, {"smollm", kDigitsCut, false},
-                         {"llama-bpe", kLlama3Cut, true}, {"llama3", kLlama3Cut, true}, {"llama-v3", kLlama3Cut, true},
-                         {"qwen2", kQwen2Cut, false}};
+// Names of one kind, with spaces between. The lists are those of llama.cpp.
+struct Cut {
+  std::string_view names, json;
+  bool ignore_merges = false;
+  bool begins = false;  // a text begins with a token of its own unless the file says otherwise
+};
+
+constexpr Cut kCuts[] = {{"default gpt-2 phi-2 jina-es jina-de jina-v2-es jina-v2-de a.x-4.0 mellum "
+                          "modern-bert gigachat mpt olmo jais trillion granite-docling",
+                          kByteLevel},
+                         {"smollm starcoder refact command-r codeshell exaone minerva-7b", kDigitsCut},
+                         {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2", kLlama3Cut, true, true},
+                         {"dbrx smaug-bpe", kLlama3Cut},
+                         {"qwen2 deepseek-r1-qwen stablelm2 megrez hunyuan", kQwen2Cut}};
+
+bool has_name(std::string_view names, std::string_view name) {
+  if (name.empty() || name.find(' ') != std::string_view::npos) return false;
+  return fmt::format(" {} ", names).find(fmt::format(" {} ", name)) != std::string::npos;
+}
 
 const Cut& cut_of(const format::GgufMetadata& metadata) {
   const std::string_view name = metadata.find_word(key("pre")).value_or("default");
   std::string known;
   for (const Cut& cut : kCuts) {
-    if (cut.name == name) return cut;
-    known += (known.empty() ? "" : ", ") + std::string(cut.name);
+    if (has_name(cut.names, name)) return cut;
+    known += (known.empty() ? "" : " ") + std::string(cut.names);
   }
   base::fail(metadata.where(), fmt::format("{} to be one of: {}", key("pre"), known), base::quoted(name));
 }
@@ -149,7 +173,7 @@ std::string byte_level_json(const format::GgufMetadata& metadata, const Pieces& 
       R"("post_processor":{},"decoder":{{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}},)"
       R"("model":{{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,)"
       R"("fuse_unk":false,"byte_fallback":false,"ignore_merges":{},"vocab":{},"merges":[{}]}}}})",
-      added_tokens_json(pieces), cut.json, post_processor_json(metadata, pieces, false), cut.ignore_merges,
+      added_tokens_json(pieces), cut.json, post_processor_json(metadata, pieces, cut.begins), cut.ignore_merges,
       vocabulary_json(pieces), merges);
 }
 
@@ -204,6 +228,51 @@ std::string scored_json(const format::GgufMetadata& metadata, const Pieces& piec
       vocabulary_json(pieces), merges_by_score(pieces));
 }
 
+// The piece as WordPiece has it: a file holds words with a mark in front and pieces that go on with a word bare.
+std::string wordpiece_of(std::string_view stored) {
+  constexpr std::string_view kMark = "\u2581";
+  if (stored.starts_with('[') && stored.ends_with(']')) return std::string(stored);
+  if (stored.starts_with(kMark)) return std::string(stored.substr(kMark.size()));
+  return "##" + std::string(stored);
+}
+
+// The token of the first of the keys that is there, or of `usual`.
+size_t special_id(const format::GgufMetadata& metadata, const Pieces& pieces, std::vector<std::string_view> names,
+                  std::string_view usual) {
+  for (const std::string_view name : names) {
+    const auto id = metadata.find_count(key(name));
+    if (!id) continue;
+    if (*id < pieces.tokens.size()) return *id;
+    base::fail(metadata.where(), fmt::format("{} below {}", key(name), pieces.tokens.size()), fmt::format("{}", *id));
+  }
+  const auto found = std::ranges::find(pieces.tokens, usual);
+  if (found == pieces.tokens.end()) {
+    base::fail(metadata.where(), fmt::format("{} or the token {}", key(names.front()), usual), "neither");
+  }
+  return static_cast<size_t>(found - pieces.tokens.begin());
+}
+
+std::string wordpiece_json(const format::GgufMetadata& metadata, const Pieces& stored) {
+  std::vector<std::string> written;
+  written.reserve(stored.tokens.size());
+  for (const std::string_view token : stored.tokens) written.push_back(wordpiece_of(token));
+  Pieces pieces = stored;
+  pieces.tokens.assign(written.begin(), written.end());
+  const auto json_of = [&](size_t id) { return quoted_json(pieces.tokens[id]); };
+  // The second name is how files spell it.
+  const size_t first = special_id(metadata, pieces, {"cls_token_id", "bos_token_id"}, "[CLS]");
+  const size_t last =
+      special_id(metadata, pieces, {"separator_token_id", "seperator_token_id", "eos_token_id"}, "[SEP]");
+  const size_t unknown = special_id(metadata, pieces, {"unknown_token_id"}, "[UNK]");
+  return fmt::format(
+      R"({{"version":"1.0","truncation":null,"padding":null,"added_tokens":{},"normalizer":{{"type":"BertNormalizer",)"
+      R"("clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true}},"pre_tokenizer":)"
+      R"({{"type":"BertPreTokenizer"}},"post_processor":{{"type":"BertProcessing","cls":[{},{}],"sep":[{},{}]}},)"
+      R"("decoder":{{"type":"WordPiece","prefix":"##","cleanup":true}},"model":{{"type":"WordPiece","unk_token":{},)"
+      R"("continuing_subword_prefix":"##","max_input_chars_per_word":100,"vocab":{}}}}})",
+      added_tokens_json(pieces), json_of(first), first, json_of(last), last, json_of(unknown), vocabulary_json(pieces));
+}
+
 }  // namespace
 
 std::string gguf_tokenizer_json(const format::GgufMetadata& metadata) {
@@ -211,7 +280,8 @@ std::string gguf_tokenizer_json(const format::GgufMetadata& metadata) {
   const Pieces pieces = read_pieces(metadata);
   if (model == "gpt2") return byte_level_json(metadata, pieces);
   if (model == "llama") return scored_json(metadata, pieces);
-  base::fail(metadata.where(), key("model") + " to be one of: gpt2, llama", base::quoted(model));
+  if (model == "bert") return wordpiece_json(metadata, pieces);
+  base::fail(metadata.where(), key("model") + " to be one of: gpt2, llama, bert", base::quoted(model));
 }
 
 Tokenizer gguf_tokenizer(const format::GgufMetadata& metadata) {

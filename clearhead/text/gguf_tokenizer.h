@@ -12,6 +12,7 @@ namespace clearhead::text {
 //
 //   gpt2    byte-level BPE; tokenizer.ggml.pre names how words are cut
 //   llama   pieces merged by their scores, with bytes for what has no piece
+//   bert    WordPiece on text in lower case; pieces that begin a word are stored with U+2581 in front, others bare
 //
 // Control and user-defined tokens are cut out of the text first. A token that begins every text is put in where the
 // metadata say so, or where the model is llama and they say nothing.

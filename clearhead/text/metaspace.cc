@@ -46,16 +46,10 @@ void Metaspace::split(AlignedText& text, std::vector<Span>& words) const {
   words.swap(cut);
 }
 
-void MetaspaceDecoder::rewrite(std::vector<std::string>& pieces) const {
-  const std::string_view mark = config_.mark;
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    const bool put_in = i == 0 && config_.prepend != MetaspaceConfig::Prepend::never;
-    const std::string_view space = put_in ? "" : " ";
-    std::string& piece = pieces[i];
-    for (size_t at = piece.find(mark); at != std::string::npos; at = piece.find(mark, at + space.size())) {
-      piece.replace(at, mark.size(), space);
-    }
-  }
+NextSink MetaspaceDecoder::stream(NextSink next) const {
+  return rewrite_step(std::move(next), [this](std::string& piece, bool is_first) {
+    replace_all(piece, config_.mark, is_first && config_.prepend != MetaspaceConfig::Prepend::never ? "" : " ");
+  });
 }
 
 }  // namespace clearhead::text

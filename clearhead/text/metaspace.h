@@ -36,7 +36,7 @@ class Metaspace final : public PreTokenizer {
 class MetaspaceDecoder final : public Decoder {
  public:
   explicit MetaspaceDecoder(MetaspaceConfig config) : config_(std::move(config)) {}
-  void rewrite(std::vector<std::string>& pieces) const override;
+  NextSink stream(NextSink next) const override;
 
  private:
   MetaspaceConfig config_;

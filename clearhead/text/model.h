@@ -36,6 +36,9 @@ class Model {
   // Can it cut a text as if each byte of it were written as the character that byte_level.h gives it?
   virtual bool reads_bytes() const { return false; }
 
+  // Bytes of a text, each written so, that stand for nothing, as they have no piece and nothing stands for them.
+  virtual size_t left_out(std::string_view) const { return 0; }
+
   // As tokenize does with the text written so, but with spans of the text as it stands. Only if reads_bytes().
   virtual void tokenize_bytes(std::string_view, std::span<const Span>, WordCache&, std::vector<Piece>&) const {}
 

@@ -20,69 +20,130 @@ std::optional<char> byte_of(std::string_view piece) {
   return static_cast<char>(value);
 }
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
+class ByteFallbackStep final : public PieceStep {
+ public:
+  using PieceStep::PieceStep;
+
+ private:
+  void take(std::string piece) override {
+    if (const auto byte = byte_of(piece)) {
+      bytes_ += *byte;
+    } else {
+      end();
+      give(piece);
+    }
   }
-}
+
+  void end() override {
+    if (bytes_.empty()) return;
+    if (base::first_invalid_utf8(bytes_)) {
+      for (size_t i = 0; i < bytes_.size(); ++i) give("\xef\xbf\xbd");
+    } else {
+      give(bytes_);
+    }
+    bytes_.clear();
+  }
+
+  std::string bytes_;
+};
+
+class FuseStep final : public PieceSink {
+ public:
+  explicit FuseStep(NextSink next) : next_(std::move(next)) {}
+  void add(std::string_view part) override { next_->add(part); }
+  void end_piece() override {}
+  void finish() override {
+    next_->end_piece();
+    next_->finish();
+  }
+
+ private:
+  NextSink next_;
+};
+
+// Keeps back what may be taken from the end of the piece.
+class StripStep final : public PieceSink {
+ public:
+  StripStep(NextSink next, std::string_view character, size_t start, size_t stop)
+      : next_(std::move(next)), character_(character), start_(start), stop_(stop) {}
+
+  void add(std::string_view part) override {
+    while (taken_ < start_ && part.starts_with(character_)) {
+      part.remove_prefix(character_.size());
+      ++taken_;
+    }
+    if (part.empty()) return;
+    taken_ = start_;
+    kept_back_ += part;
+    const std::string_view all = kept_back_;
+    size_t sure = all.size();
+    for (size_t i = 0; i < stop_ && all.substr(0, sure).ends_with(character_); ++i) sure -= character_.size();
+    next_->add(all.substr(0, sure));
+    kept_back_.erase(0, sure);
+  }
+
+  void end_piece() override {
+    kept_back_.clear();
+    taken_ = 0;
+    next_->end_piece();
+  }
+
+  void finish() override { next_->finish(); }
+
+ private:
+  NextSink next_;
+  std::string_view character_;
+  size_t start_, stop_;
+  size_t taken_ = 0;  // from the beginning of the piece
+  std::string kept_back_;
+};
+
+// The last piece is another one.
+class BpeStep final : public PieceStep {
+ public:
+  BpeStep(NextSink next, std::string_view suffix) : PieceStep(std::move(next)), suffix_(suffix) {}
+
+ private:
+  void take(std::string piece) override {
+    give_last(" ");
+    last_ = std::move(piece);
+  }
+
+  void end() override { give_last(""); }
+
+  void give_last(std::string_view space) {
+    if (!last_) return;
+    replace_all(*last_, suffix_, space);
+    give(*last_);
+    last_.reset();
+  }
+
+  std::string_view suffix_;
+  std::optional<std::string> last_;
+};
 
 }  // namespace
 
-void ByteFallbackDecoder::rewrite(std::vector<std::string>& pieces) const {
-  std::vector<std::string> result;
-  std::string bytes;
-  const auto add_bytes = [&] {
-    if (bytes.empty()) return;
-    if (base::first_invalid_utf8(bytes)) {
-      result.insert(result.end(), bytes.size(), "\xef\xbf\xbd");
-    } else {
-      result.push_back(bytes);
-    }
-    bytes.clear();
-  };
-  for (std::string& piece : pieces) {
-    if (const auto byte = byte_of(piece)) {
-      bytes += *byte;
-    } else {
-      add_bytes();
-      result.push_back(std::move(piece));
-    }
-  }
-  add_bytes();
-  pieces.swap(result);
+NextSink ByteFallbackDecoder::stream(NextSink next) const {
+  return std::make_unique<ByteFallbackStep>(std::move(next));
 }
 
-void FuseDecoder::rewrite(std::vector<std::string>& pieces) const {
-  std::string all;
-  for (const std::string& piece : pieces) all += piece;
-  pieces = {std::move(all)};
-}
+NextSink FuseDecoder::stream(NextSink next) const { return std::make_unique<FuseStep>(std::move(next)); }
 
-void ReplaceDecoder::rewrite(std::vector<std::string>& pieces) const {
-  for (std::string& piece : pieces) {
+NextSink ReplaceDecoder::stream(NextSink next) const {
+  return rewrite_step(std::move(next), [this](std::string& piece, bool) {
     std::string result;
     for_each_part(*pattern_, piece, {0, static_cast<uint32_t>(piece.size())}, [&](Span part, bool is_match) {
       result += is_match ? std::string_view(content_) : std::string_view(piece).substr(part.begin, part.size());
     });
     piece = std::move(result);
-  }
+  });
 }
 
-void StripDecoder::rewrite(std::vector<std::string>& pieces) const {
-  for (std::string& piece : pieces) {
-    size_t begin = 0, end = piece.size();
-    for (size_t i = 0; i < start_ && piece.compare(begin, character_.size(), character_) == 0; ++i) {
-      begin += character_.size();
-    }
-    for (size_t i = 0; i < stop_ && std::string_view(piece).substr(begin, end - begin).ends_with(character_); ++i) {
-      end -= character_.size();
-    }
-    piece = piece.substr(begin, end - begin);
-  }
+NextSink StripDecoder::stream(NextSink next) const {
+  return std::make_unique<StripStep>(std::move(next), character_, start_, stop_);
 }
 
-void BpeDecoder::rewrite(std::vector<std::string>& pieces) const {
-  for (size_t i = 0; i < pieces.size(); ++i) replace_all(pieces[i], suffix_, i + 1 == pieces.size() ? "" : " ");
-}
+NextSink BpeDecoder::stream(NextSink next) const { return std::make_unique<BpeStep>(std::move(next), suffix_); }
 
 }  // namespace clearhead::text

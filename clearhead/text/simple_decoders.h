@@ -14,13 +14,13 @@ namespace clearhead::text {
 // Pieces <0x00> to <0xFF> side by side become the text of their bytes; if that is no UTF-8, U+FFFD for each.
 class ByteFallbackDecoder final : public Decoder {
  public:
-  void rewrite(std::vector<std::string>& pieces) const override;
+  NextSink stream(NextSink next) const override;
 };
 
 // All pieces become one.
 class FuseDecoder final : public Decoder {
  public:
-  void rewrite(std::vector<std::string>& pieces) const override;
+  NextSink stream(NextSink next) const override;
 };
 
 // Puts a text in place of each match in a piece.
@@ -28,7 +28,7 @@ class ReplaceDecoder final : public Decoder {
  public:
   ReplaceDecoder(std::unique_ptr<Pattern> pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
-  void rewrite(std::vector<std::string>& pieces) const override;
+  NextSink stream(NextSink next) const override;
 
  private:
   std::unique_ptr<Pattern> pattern_;
@@ -40,7 +40,7 @@ class StripDecoder final : public Decoder {
  public:
   StripDecoder(std::string character, size_t start, size_t stop)
       : character_(std::move(character)), start_(start), stop_(stop) {}
-  void rewrite(std::vector<std::string>& pieces) const override;
+  NextSink stream(NextSink next) const override;
 
  private:
   std::string character_;
@@ -51,7 +51,7 @@ class StripDecoder final : public Decoder {
 class BpeDecoder final : public Decoder {
  public:
   explicit BpeDecoder(std::string suffix) : suffix_(std::move(suffix)) {}
-  void rewrite(std::vector<std::string>& pieces) const override;
+  NextSink stream(NextSink next) const override;
 
  private:
   std::string suffix_;

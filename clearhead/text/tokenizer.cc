@@ -106,16 +106,16 @@ class Tokenizer::Impl {
 
   const TokenizerParts& parts() const { return parts_; }
 
-  // spans: whether the pieces have to know their places in the text.
-  std::vector<Piece> pieces_of(std::string_view text, bool add_special, bool spans) const {
+  // encoding: what is counted beside the pieces; without it they do not know their places in the text.
+  std::vector<Piece> pieces_of(std::string_view text, bool add_special, Encoding* encoding) const {
     if (text.size() > kMaxTextBytes) {
       base::refuse("text", fmt::format("at most {} bytes", kMaxTextBytes), fmt::format("{}", text.size()));
     }
     std::vector<Piece> pieces;
     pieces.reserve(text.size() / 4 + 8);
     const WordCaches::Loan cache(caches_);
-    const bool tracked = spans || (parts_.pre_tokenizer && parts_.pre_tokenizer->asks_origins());
-    cut_raw(valid_source(text, tracked), {*cache, pieces, spans});
+    const bool tracked = encoding != nullptr || (parts_.pre_tokenizer && parts_.pre_tokenizer->asks_origins());
+    cut_raw(valid_source(text, tracked), {*cache, pieces, encoding});
     if (parts_.post_processor) parts_.post_processor->process(pieces, add_special);
     return pieces;
   }
@@ -148,7 +148,7 @@ class Tokenizer::Impl {
   struct Goal {
     WordCache& cache;
     std::vector<Piece>& pieces;
-    bool spans;
+    Encoding* encoding;
   };
 
   AlignedText normalized(AlignedText source) const {
@@ -184,14 +184,16 @@ class Tokenizer::Impl {
     std::vector<Span> words = {{0, static_cast<uint32_t>(text.bytes().size())}};
     const size_t before = goal.pieces.size();
     const Model& model = *parts_.model;
-    if (parts_.pre_tokenizer && parts_.pre_tokenizer->writes_bytes() && model.reads_bytes()) {
+    const bool writes_bytes = parts_.pre_tokenizer && parts_.pre_tokenizer->writes_bytes() && model.reads_bytes();
+    if (writes_bytes) {
       parts_.pre_tokenizer->split_unwritten(text, words);
       model.tokenize_bytes(text.bytes(), words, goal.cache, goal.pieces);
     } else {
       if (parts_.pre_tokenizer) parts_.pre_tokenizer->split(text, words);
       model.tokenize(text.bytes(), words, goal.cache, goal.pieces);
     }
-    if (!goal.spans) return;
+    if (goal.encoding == nullptr) return;
+    if (writes_bytes) goal.encoding->left_out += model.left_out(text.bytes());
     AlignedText::Cursor cursor(text);
     for (size_t i = before; i < goal.pieces.size(); ++i) {
       Span& span = goal.pieces[i].span;
@@ -221,9 +223,9 @@ Tokenizer Tokenizer::from_json(std::string_view json, std::string_view where) {
 }
 
 Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
-  const std::vector<Piece> pieces = impl_->pieces_of(text, add_special, true);
-  const bool valid = simdjson::validate_utf8(text.data(), text.size());
   Encoding encoding;
+  const std::vector<Piece> pieces = impl_->pieces_of(text, add_special, &encoding);
+  const bool valid = simdjson::validate_utf8(text.data(), text.size());
   encoding.tokens.reserve(pieces.size());
   size_t last_end = 0;
   for (const Piece& piece : pieces) {
@@ -244,21 +246,52 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
 }
 
 std::vector<int64_t> Tokenizer::encode_ids(std::string_view text, bool add_special) const {
-  const std::vector<Piece> pieces = impl_->pieces_of(text, add_special, false);
+  const std::vector<Piece> pieces = impl_->pieces_of(text, add_special, nullptr);
   std::vector<int64_t> ids(pieces.size());
   for (size_t i = 0; i < pieces.size(); ++i) ids[i] = pieces[i].id;
   return ids;
 }
 
 std::string Tokenizer::decode(std::span<const int64_t> ids, bool skip_special) const {
-  std::vector<std::string_view> pieces;
-  for (const int64_t id : ids) {
-    const uint32_t checked = impl_->checked(id);
-    const AddedToken* added = impl_->added(checked);
-    if (skip_special && added != nullptr && added->special) continue;
-    pieces.push_back(impl_->piece_of(checked));
+  DecodeStream stream = decode_stream(skip_special);
+  std::string text;
+  for (const int64_t id : ids) text += stream.add(id);
+  return text + stream.finish();
+}
+
+class DecodeStream::Impl {
+ public:
+  Impl(const Tokenizer::Impl& tokenizer, bool skip_special)
+      : tokenizer_(tokenizer), skip_special_(skip_special), stream_(*tokenizer.parts().decoder) {}
+
+  std::string add(int64_t id) {
+    const uint32_t checked = tokenizer_.checked(id);
+    const AddedToken* added = tokenizer_.added(checked);
+    if (skip_special_ && added != nullptr && added->special) return "";
+    stream_.add(tokenizer_.piece_of(checked));
+    return stream_.take();
   }
-  return impl_->parts().decoder->decode(pieces);
+
+  std::string finish() {
+    stream_.finish();
+    return stream_.take();
+  }
+
+ private:
+  const Tokenizer::Impl& tokenizer_;
+  bool skip_special_;
+  TextStream stream_;
+};
+
+DecodeStream::DecodeStream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+DecodeStream::~DecodeStream() = default;
+DecodeStream::DecodeStream(DecodeStream&&) noexcept = default;
+DecodeStream& DecodeStream::operator=(DecodeStream&&) noexcept = default;
+std::string DecodeStream::add(int64_t id) { return impl_->add(id); }
+std::string DecodeStream::finish() { return impl_->finish(); }
+
+DecodeStream Tokenizer::decode_stream(bool skip_special) const {
+  return DecodeStream(std::make_unique<DecodeStream::Impl>(*impl_, skip_special));
 }
 
 size_t Tokenizer::vocab_size() const { return impl_->parts().vocab_size; }

@@ -27,9 +27,11 @@ struct Token {
 struct Encoding {
   std::vector<Token> tokens;
   size_t unknown_count = 0;  // tokens that stand for text which the vocabulary cannot write
+  size_t left_out = 0;       // bytes of the normalized text for which no token stands, since they have no piece
 };
 
 struct TokenizerParts;
+class DecodeStream;
 
 // Turns a text into tokens as the tokenizers library does it from the same tokenizer.json, to the last id and offset.
 //
@@ -63,6 +65,9 @@ class Tokenizer {
   // Throws: Error for an id outside the vocabulary.
   std::string decode(std::span<const int64_t> ids, bool skip_special) const;
 
+  // The same text as it grows, token by token. The tokenizer must outlive it.
+  DecodeStream decode_stream(bool skip_special) const;
+
   // Pieces of the model and added tokens.
   size_t vocab_size() const;
   std::optional<int64_t> id_of(std::string_view piece) const;
@@ -79,11 +84,36 @@ class Tokenizer {
   std::vector<std::string> warnings() const;
 
  private:
+  friend class DecodeStream;
   class Impl;
 
   Tokenizer(TokenizerParts parts, std::string_view where);
 
   std::unique_ptr<const Impl> impl_;
+};
+
+// Decodes tokens as they come. What add returns, one after the other, with what finish returns, is what decode gives
+// for all of them; each is valid UTF-8. Text that a later token may still change is kept back: a character that is not
+// whole, bytes of which more may follow, spaces that the end of a text loses.
+class DecodeStream {
+ public:
+  ~DecodeStream();
+  DecodeStream(DecodeStream&&) noexcept;
+  DecodeStream& operator=(DecodeStream&&) noexcept;
+
+  // Throws: Error for an id outside the vocabulary.
+  std::string add(int64_t id);
+
+  // To be called once, at the end.
+  std::string finish();
+
+ private:
+  friend class Tokenizer;
+  class Impl;
+
+  explicit DecodeStream(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace clearhead::text
