@@ -12,13 +12,13 @@
 #include "clearhead/base/error.h"
 #include "clearhead/engine/memory_estimate.h"
 #include "clearhead/model/key_value_cache.h"
+#include "clearhead/text/tokenizer.h"
 
 namespace clearhead::engine {
 namespace {
 
 constexpr size_t kChunk = 512;         // tokens of a prompt that are read at a time
 constexpr size_t kContextTokens = 16;  // of the prompt that are decoded with the new ones, for the spaces between
-constexpr std::string_view kReplacement = "\uFFFD";
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -75,44 +75,49 @@ class Looker : public capture::Observer {
 class Writer {
  public:
   Writer(const Session& session, std::span<const int64_t> prompt_ids, const GenerateOptions& options)
-      : session_(session), options_(options) {
+      : stream_(session.decode_stream()), options_(options) {
     const size_t count = std::min(prompt_ids.size(), kContextTokens);
-    context_.assign(prompt_ids.end() - static_cast<std::ptrdiff_t>(count), prompt_ids.end());
-    before_ = session.decode(context_);
+    std::string before;
+    for (const int64_t id : prompt_ids.last(count)) before += stream_.add(id);
+    const std::string whole = session.decode(prompt_ids.last(count));
+    if (whole.starts_with(before)) kept_back_ = whole.substr(before.size());
   }
 
   // Takes one more token and hands on what is certain by now. Returns whether a stop text was written.
-  bool add(int64_t id) {
-    context_.push_back(id);
-    const std::string all = session_.decode(context_);
-    text_ = all.starts_with(before_) ? all.substr(before_.size()) : all;
-    for (const std::string& stop : options_.stop) {
-      const size_t place = stop.empty() ? std::string::npos : text_.find(stop);
-      if (place == std::string::npos) continue;
-      text_.resize(place);
-      return true;
-    }
-    hand_on(certain());
-    return false;
-  }
+  bool add(int64_t id) { return write(stream_.add(id)); }
 
   // Hands on the rest.
   std::string finish() {
+    if (!stopped_) write(stream_.finish());
     hand_on(text_.size());
     return std::move(text_);
   }
 
  private:
-  // Bytes of the text that more tokens will not change: a character may be whole only with the next token, and a stop
-  // text may have begun.
-  size_t certain() const {
-    std::string_view sure = text_;
-    while (sure.ends_with(kReplacement)) sure.remove_suffix(kReplacement.size());
-    size_t size = sure.size();
+  bool write(std::string_view more) {
+    if (!more.empty()) {
+      if (more.starts_with(kept_back_)) more.remove_prefix(kept_back_.size());
+      kept_back_.clear();
+    }
+    text_ += more;
     for (const std::string& stop : options_.stop) {
-      for (size_t begun = std::min(stop.size(), sure.size()); begun > 0; --begun) {
-        if (!sure.ends_with(std::string_view(stop).substr(0, begun))) continue;
-        size = std::min(size, sure.size() - begun);
+      const size_t place = stop.empty() ? std::string::npos : text_.find(stop, told_);
+      if (place == std::string::npos) continue;
+      text_.resize(place);
+      stopped_ = true;
+    }
+    if (!stopped_) hand_on(certain());
+    return stopped_;
+  }
+
+  // Bytes of the text that are no beginning of a stop text.
+  size_t certain() const {
+    const std::string_view all = text_;
+    size_t size = all.size();
+    for (const std::string& stop : options_.stop) {
+      for (size_t begun = std::min(stop.size(), all.size()); begun > 0; --begun) {
+        if (!all.ends_with(std::string_view(stop).substr(0, begun))) continue;
+        size = std::min(size, all.size() - begun);
         break;
       }
     }
@@ -125,11 +130,12 @@ class Writer {
     told_ = end;
   }
 
-  const Session& session_;
+  text::DecodeStream stream_;
   const GenerateOptions& options_;
-  std::vector<int64_t> context_;
-  std::string before_, text_;
+  std::string kept_back_;  // of the prompt's text, which comes before that of the new tokens
+  std::string text_;
   size_t told_ = 0;  // bytes of text_ that were handed on
+  bool stopped_ = false;
 };
 
 void check_model(const Session& session) {

@@ -187,8 +187,15 @@ const std::vector<int64_t>& Session::end_ids() const { return parts_->model.end_
 std::string_view Session::chat_template() const { return parts_->chat_template; }
 
 std::string Session::decode(std::span<const int64_t> ids) const {
+  text::DecodeStream stream = decode_stream();
+  std::string text;
+  for (const int64_t id : ids) text += stream.add(id);
+  return text + stream.finish();
+}
+
+text::DecodeStream Session::decode_stream() const {
   if (!parts_->tokenizer) base::refuse("text", "a model with a vocabulary", "the toy, which has none");
-  return parts_->tokenizer->decode(ids, true);
+  return parts_->tokenizer->decode_stream(true);
 }
 
 TokenizedText Session::tokenize(std::string_view text, bool truncate) const {
@@ -209,6 +216,11 @@ TokenizedText Session::tokenize(std::string_view text, bool truncate) const {
     result.cut = seq_len - context_len;
   }
   result.unknown_count = encoding.unknown_count;
+  result.left_out = encoding.left_out;
+  if (seq_len > 1) {
+    const text::Token &first = encoding.tokens[0], &second = encoding.tokens[1];
+    result.begins_twice = first.special && !second.special && first.id == second.id;
+  }
   for (text::Token& token : encoding.tokens) {
     result.type_ids.push_back(static_cast<int64_t>(token.type_id));
     result.tokens.push_back({.text = std::move(token.text),

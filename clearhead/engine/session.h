@@ -18,6 +18,10 @@
 #include "clearhead/engine/toy.h"
 #include "clearhead/model/transformer.h"
 
+namespace clearhead::text {
+class DecodeStream;
+}
+
 namespace clearhead::engine {
 
 struct RunOptions {
@@ -42,6 +46,8 @@ struct TokenizedText {
   std::vector<int64_t> type_ids;            // [seq]
   size_t unknown_count = 0;                 // tokens of the whole text for which the model has no piece
   size_t cut = 0;                           // tokens that truncate left out; special tokens at the end stay
+  size_t left_out = 0;                      // bytes for which no token stands, since the model has no piece
+  bool begins_twice = false;                // the text itself has the token that the tokenizer puts in front
 };
 
 // The facade: a model with its tokenizer, from loading to a finished trace. Several threads may use one session.
@@ -92,6 +98,9 @@ class Session {
 
   // The text of ids, special tokens left out. Throws: Error for an id outside the vocabulary.
   std::string decode(std::span<const int64_t> ids) const;
+
+  // The same text as it grows, token by token; the session must outlive it.
+  text::DecodeStream decode_stream() const;
   // Tokens that end a text, as the model's files say.
   const std::vector<int64_t>& end_ids() const;
   // The chat template of a GGUF, or nothing; it is looked at for known names and never run.

@@ -16,6 +16,23 @@ def check_schema(name, value):
     validate(value, schema)
 
 
+class Notes(unittest.TestCase):
+    def note(self, text, model):
+        done = run("tokenize", "--file", "-", "--model", model, stdin=text)
+        self.assertEqual(done.returncode, 0, done.err)
+        return done.err
+
+    def test_what_a_text_loses_on_its_way_is_told(self):
+        self.assertNotIn("UTF-8", self.note(b"the cat", "minilm"))
+        self.assertIn("UTF-8", self.note(b"ab\xff c", "minilm"))
+        self.assertIn("the text begins with \"[CLS]\", which minilm puts in front of every text: it stands there twice",
+                      self.note(b"[CLS] the cat", "minilm"))
+        self.assertNotIn("twice", self.note(b"the [CLS]", "minilm"))
+        smollm2 = "smollm2-135m-instruct"
+        self.assertIn(f"{smollm2} has no piece for 2 bytes of the text; no token stands for them", self.note(b"a\x04b\x06", smollm2))
+        self.assertNotIn("no piece", self.note(b"a\x05b", smollm2))
+
+
 class Attend(unittest.TestCase):
     def test_the_published_weights(self):
         for layer, head, key, weight in ((5, 11, "cat", .89), (5, 3, "mat", .43), (5, 3, "cat", .17), (5, 5, "mat", .38), (0, 2, "cat", 1.00)):

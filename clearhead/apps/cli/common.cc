@@ -198,6 +198,14 @@ void report_tokenization(const engine::Session& session, const engine::Tokenized
     note_about(name, fmt::format("the text has {} tokens more than the {} positions of {}; they were cut (--truncate)",
                                  tokens.cut, session.config().context_len, session.name()));
   }
+  if (tokens.left_out > 0) {
+    note_about(name, fmt::format("{} has no piece for {} bytes of the text; no token stands for them", session.name(),
+                                 tokens.left_out));
+  }
+  if (tokens.begins_twice) {
+    note_about(name, fmt::format("the text begins with {}, which {} puts in front of every text: it stands there twice",
+                                 base::quoted(tokens.tokens[0].piece), session.name()));
+  }
   if (tokens.unknown_count == 0) return;
   std::string line = fmt::format("{} has no piece for {} of {} tokens; they read as unknown", session.name(),
                                  tokens.unknown_count, tokens.tokens.size());

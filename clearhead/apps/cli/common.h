@@ -57,7 +57,8 @@ std::string model_or_default(const std::string& model, const std::vector<std::st
 // Says on standard error where a text is not UTF-8, if it is not.
 void report_invalid_text(const std::string& text, const std::string& name = "");
 
-// Says on standard error what the reader should know about a tokenised text: unknown pieces, what was cut. name is what
+// Says on standard error what the reader should know about a tokenised text: unknown pieces, what was cut,
+// bytes that were left out. name is what
 // TextFlags::name_of says of it.
 void report_tokenization(const engine::Session& session, const engine::TokenizedText& tokens,
                          const std::string& name = "");

@@ -120,7 +120,8 @@ void watch_lines(const engine::Session& session, const capture::Selection& selec
   std::vector<std::optional<engine::TokenizedText>> remarkable(texts.size());
   std::vector<Place> non_finite(texts.size());
   const auto make = [&](const engine::BatchItem& item) {
-    if (item.tokenized.unknown_count > 0 || item.tokenized.cut > 0) remarkable[item.index] = item.tokenized;
+    const engine::TokenizedText& own = item.tokenized;
+    if (own.unknown_count > 0 || own.cut > 0 || own.left_out > 0 || own.begins_twice) remarkable[item.index] = own;
     non_finite[item.index] = first_non_finite(item.trace);
     std::string result = work(item.trace);
     while (result.ends_with('\n')) result.pop_back();
