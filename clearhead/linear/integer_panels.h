@@ -11,9 +11,9 @@
 namespace clearhead::linear {
 
 // The parameters of a linear map in few bits, packed for the product: panels of 16 outputs, in which a group of inputs
-// shares scales. A group's bytes: 16 scales, 16 addends where the type has them (floats, one for each output), then for
-// each input 16 integers of one byte, or for each two inputs 16 bytes with the second's integer in the upper half.
-// Parameter (output, input) is
+// shares scales. A group's bytes: 16 scales, 16 addends where the type has them (one for each output, halves where
+// these are exact, else floats), then for each input 16 integers of one byte, or for each two inputs 16 bytes with the
+// second's integer in the upper half. Parameter (output, input) is
 //
 //   scale (q - middle) + addend      each step rounded once, as tensor::decode_blocks does
 //
@@ -21,7 +21,7 @@ struct IntegerPanelShape {
   tensor::SplitType type;
   size_t depth = 0;  // inputs; a multiple of type.group
 
-  size_t scale_bytes() const { return (type.has_addend ? 2 : 1) * 16 * sizeof(float); }
+  size_t scale_bytes() const { return (type.has_addend ? 2 : 1) * 16 * (type.half_scales ? 2 : sizeof(float)); }
   size_t group_bytes() const { return scale_bytes() + type.group * (type.four_bits ? 8 : 16); }
   size_t panel_bytes() const { return depth / type.group * group_bytes(); }
 };

@@ -11,6 +11,12 @@ namespace clearhead::linear {
 // The functions of kernels/activation.h.
 enum class Activation { none, gelu, gelu_tanh, silu, relu };
 
+// What products are computed in.
+//   single    float, as below
+//   bfloat16  input and parameters rounded to bfloat16, sums in float (kernels::pair_product): about twice as fast
+//             where the machine has AVX512_BF16, slow elsewhere, the same bits
+enum class Compute { single, bfloat16 };
+
 // What happens to an output before it is stored.
 struct Epilogue {
   Activation activation = Activation::none;
@@ -24,10 +30,11 @@ struct Epilogue {
 //
 // Shapes: input [rows, in], output [rows, out]; output must not overlap input. rows may be 0.
 // Error of dot: at most (in + 1) 2^-24 sum |x_k w_k|.
+// In bfloat16 dot is that of kernels::pair_product, of rounded numbers.
 // Bits: a row's do not depend on the other rows, on the number of threads, or on the SIMD target as long as it has
 // fused multiply-add. NaN is stored as 0x7fc00000.
 void linear(std::span<const float> input, size_t rows, const PackedLinear& parameters, std::span<float> output,
-            const Epilogue& epilogue = {});
+            const Epilogue& epilogue = {}, Compute compute = Compute::single);
 
 // One of several maps of the same input.
 struct LinearPart {
@@ -38,6 +45,7 @@ struct LinearPart {
 
 // Several maps of the same input, such as query, key and value, as one product: the threads meet once. The bits of one
 // product each.
-void linear(std::span<const float> input, size_t rows, std::span<const LinearPart> parts);
+void linear(std::span<const float> input, size_t rows, std::span<const LinearPart> parts,
+            Compute compute = Compute::single);
 
 }  // namespace clearhead::linear

@@ -70,7 +70,14 @@ void gather(const Line& line, size_t first, size_t count, float* into) {
   for (size_t k = 0; k < count; ++k) into[k * kPanelWidth] = load<T>(bytes + k * line.stride, 0);
 }
 
-// Elements [first, first + count) of one output into its column of a panel.
+// Elements [first, first + count) of one output into its column of a panel: as they are, or as floats.
+void gather_any(const Line& line, size_t first, size_t count, uint16_t* into) {
+  const std::byte* bytes = line.bytes + first * line.stride;
+  for (size_t k = 0; k < count && line.bytes != nullptr; ++k) {
+    std::memcpy(&into[k * kPanelWidth], bytes + k * line.stride, sizeof *into);
+  }
+}
+
 void gather_any(const Line& line, size_t first, size_t count, float* into) {
   if (line.bytes == nullptr) {
     for (size_t k = 0; k < count; ++k) into[k * kPanelWidth] = 0.0f;
@@ -98,14 +105,33 @@ Line line_of(std::span<const LinearParameters> parts, size_t out) {
   return {};
 }
 
-// Packs one panel: outputs [16 panel, 16 panel + 16).
-void pack_panel(std::span<const LinearParameters> parts, size_t panel, size_t depth, float* packed) {
+// Packs one panel: outputs [16 panel, 16 panel + 16). Shapes: packed [depth, 16]; of 16 bits, zeros at first.
+template <class Number>
+void pack_panel(std::span<const LinearParameters> parts, size_t panel, size_t depth, Number* packed) {
   std::array<Line, kPanelWidth> lines;
   for (size_t i = 0; i < kPanelWidth; ++i) lines[i] = line_of(parts, panel * kPanelWidth + i);
   for (size_t first = 0; first < depth; first += kDepthBlock) {
     const size_t count = std::min(kDepthBlock, depth - first);
     for (size_t i = 0; i < kPanelWidth; ++i) gather_any(lines[i], first, count, packed + first * kPanelWidth + i);
   }
+}
+
+// Packs all panels, panel i at place_of(i), on all threads.
+template <class PlaceOf>
+void pack_panels(std::span<const LinearParameters> parts, size_t num_panels, size_t depth, const PlaceOf& place_of) {
+  base::parallel_for((num_panels + kPanelsPerUnit - 1) / kPanelsPerUnit, [&](size_t unit) {
+    const size_t end = std::min(num_panels, (unit + 1) * kPanelsPerUnit);
+    for (size_t panel = unit * kPanelsPerUnit; panel < end; ++panel) {
+      pack_panel(parts, panel, depth, place_of(panel));
+    }
+  });
+}
+
+// Whether all parts are of one type of 16 bits.
+bool all_halves(std::span<const LinearParameters> parts) {
+  const tensor::DType dtype = parts[0].weight.dtype();
+  return (dtype == tensor::DType::f16 || dtype == tensor::DType::bf16) &&
+         std::ranges::all_of(parts, [&](const LinearParameters& part) { return part.weight.dtype() == dtype; });
 }
 
 }  // namespace
@@ -141,15 +167,16 @@ PackedLinear PackedLinear::stack(std::span<const LinearParameters> parts) {
   const size_t num_panels = kernels::panel_count(packed.out_features_), panel_size = packed.in_features_ * kPanelWidth;
   const auto bytes = base::checked_product(std::array{num_panels, panel_size, sizeof(float)});
   if (!bytes) base::fail("linear", "a size that fits 64 bits", fmt::format("{} outputs", packed.out_features_));
+  if (all_halves(parts)) {
+    packed.halves_ =
+        HalfPanels(packed.out_features_, packed.in_features_, parts[0].weight.dtype() == tensor::DType::bf16);
+    pack_panels(parts, num_panels, packed.in_features_, [&](size_t panel) { return packed.halves_.panel(panel); });
+    return packed;
+  }
   packed.panels_.reset(static_cast<float*>(std::aligned_alloc(base::AlignedBuffer::kAlignment, *bytes)));
   if (!packed.panels_) throw std::bad_alloc();
   float* panels = packed.panels_.get();
-  base::parallel_for((num_panels + kPanelsPerUnit - 1) / kPanelsPerUnit, [&](size_t unit) {
-    const size_t end = std::min(num_panels, (unit + 1) * kPanelsPerUnit);
-    for (size_t panel = unit * kPanelsPerUnit; panel < end; ++panel) {
-      pack_panel(parts, panel, packed.in_features_, panels + panel * panel_size);
-    }
-  });
+  pack_panels(parts, num_panels, packed.in_features_, [&](size_t panel) { return panels + panel * panel_size; });
   return packed;
 }
 
@@ -169,13 +196,15 @@ PackedLinear PackedLinear::from_blocks(const tensor::BlockView& weight, const st
   return packed;
 }
 
-size_t PackedLinear::bytes() const { return panels().size_bytes() + integers_.bytes() + bias_.size() * sizeof(float); }
+size_t PackedLinear::bytes() const {
+  return panels().size_bytes() + halves_.bytes() + integers_.bytes() + bias_.size() * sizeof(float);
+}
 
 std::span<const float> PackedLinear::panels_as_floats(std::vector<float>& room) const {
-  if (integers_.empty()) return panels();
+  if (integers_.empty() && halves_.empty()) return panels();
   const size_t count = kernels::panel_count(out_features_);
   room.resize(count * in_features_ * kPanelWidth);
-  integers_.unpack(0, count, room.data());
+  integers_.empty() ? halves_.unpack(0, count, room.data()) : integers_.unpack(0, count, room.data());
   return room;
 }
 
@@ -186,6 +215,7 @@ std::span<const float> PackedLinear::panels() const {
 
 float PackedLinear::weight_at(size_t out, size_t in) const {
   if (!integers_.empty()) return integers_.at(out, in);
+  if (!halves_.empty()) return halves_.at(out, in);
   return panels()[(out / kPanelWidth * in_features_ + in) * kPanelWidth + out % kPanelWidth];
 }
 

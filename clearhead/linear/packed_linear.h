@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "clearhead/linear/half_panels.h"
 #include "clearhead/linear/integer_panels.h"
 #include "clearhead/tensor/tensor.h"
 
@@ -21,8 +22,9 @@ struct LinearParameters {
   bool transposed = false;                 // [in, out] is how GPT-2 stores them ("Conv1D")
 };
 
-// The parameters of y = x W^T + b, packed once for the product: panels of 16 outputs, float or integers with scales,
-// the last one filled up with zeros. Movable; what it was made from is not needed any more.
+// The parameters of y = x W^T + b, packed once for the product: panels of 16 outputs, the last one filled up with
+// zeros, in the type that they are stored in: F32, F16, BF16 or integers with scales; F64, and parts of several types,
+// in F32. Movable; what it was made from is not needed any more.
 class PackedLinear {
  public:
   PackedLinear() = default;
@@ -43,9 +45,10 @@ class PackedLinear {
   size_t out_features() const { return out_features_; }
   size_t bytes() const;  // what it keeps in memory
 
-  std::span<const float> panels() const;                       // [ceil(out / 16), in, 16]; empty if they are integers
-  const IntegerPanels& integers() const { return integers_; }  // empty if they are floats
-  // The panels as floats, in room if they are integers.
+  std::span<const float> panels() const;                       // [ceil(out / 16), in, 16]; empty unless they are floats
+  const HalfPanels& halves() const { return halves_; }         // empty unless they are F16 or BF16
+  const IntegerPanels& integers() const { return integers_; }  // empty unless they are integers
+  // The panels as floats, in room if they are something else.
   std::span<const float> panels_as_floats(std::vector<float>& room) const;
   std::span<const float> bias() const { return bias_; }  // [out], empty if there is none
 
@@ -60,6 +63,7 @@ class PackedLinear {
 
   size_t in_features_ = 0, out_features_ = 0;
   std::unique_ptr<float[], Free> panels_;
+  HalfPanels halves_;
   IntegerPanels integers_;
   std::vector<float> bias_;
 };

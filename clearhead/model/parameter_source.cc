@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "clearhead/base/error.h"
 #include "clearhead/base/parallel.h"
@@ -48,6 +49,21 @@ TensorView gather_rows(const TensorView& all, const StoredLinear& stored, tensor
   return storage;
 }
 
+// tensor::first_bad_scale on all threads.
+std::optional<size_t> first_bad_scale(const tensor::BlockView& blocks) {
+  constexpr size_t kBlocks = 1 << 14;  // that are looked through together
+  const size_t block_bytes = tensor::block_bytes(blocks.type), count = blocks.bytes.size() / block_bytes;
+  std::vector<std::optional<size_t>> bad((count + kBlocks - 1) / kBlocks);
+  base::parallel_for(bad.size(), [&](size_t part) {
+    const size_t first = part * kBlocks, blocks_here = std::min(kBlocks, count - first);
+    bad[part] =
+        tensor::first_bad_scale(blocks.type, blocks.bytes.subspan(first * block_bytes, blocks_here * block_bytes));
+    if (bad[part]) *bad[part] += first;
+  });
+  const auto found = std::ranges::find_if(bad, [](const auto& one) { return one.has_value(); });
+  return found == bad.end() ? std::nullopt : *found;
+}
+
 }  // namespace
 
 ParameterSource::ParameterSource(std::shared_ptr<const format::Checkpoint> checkpoint, std::string prefix)
@@ -72,7 +88,7 @@ void ParameterSource::check(const std::string& name, const tensor::Shape& shape)
   }
   if (entry.block_type) {
     const tensor::BlockView blocks = checkpoint_->blocks(full);
-    if (const auto bad = tensor::first_bad_scale(blocks.type, blocks.bytes)) {
+    if (const auto bad = first_bad_scale(blocks)) {
       base::fail("model file", fmt::format("{} with scales that are numbers", base::quoted(full)),
                  fmt::format("another in block {}", *bad), "the file is damaged");
     }

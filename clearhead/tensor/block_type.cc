@@ -64,8 +64,13 @@ void split_small(const Row& row, const std::byte* block, SplitBlock& split) {
   if (has_minimum) split.addend[0] = half_at(block + 2);
   const std::byte* rest = block + (has_minimum ? 4 : 2);
   uint32_t high = 0;
-  if (has_fifth) std::memcpy(&high, rest, sizeof high);
-  if (has_fifth) rest += sizeof high;
+  if (!has_fifth) {
+    for (size_t j = 0; j < 16; ++j) split.q[j] = static_cast<uint8_t>(at(rest, j) & 15);
+    for (size_t j = 0; j < 16; ++j) split.q[j + 16] = static_cast<uint8_t>(at(rest, j) >> 4);
+    return;
+  }
+  std::memcpy(&high, rest, sizeof high);
+  rest += sizeof high;
   for (size_t j = 0; j < 16; ++j) {
     split.q[j] = static_cast<uint8_t>((at(rest, j) & 15) | ((high >> j & 1) << 4));
     split.q[j + 16] = static_cast<uint8_t>((at(rest, j) >> 4) | ((high >> (j + 16) & 1) << 4));
@@ -106,14 +111,14 @@ size_t block_bytes(BlockType type) { return row_of(type).bytes; }
 
 SplitType split_type(BlockType type) {
   switch (type) {
-    case BlockType::q4_0: return {32, true, false, 8};
-    case BlockType::q4_1: return {32, true, true, 0};
-    case BlockType::q5_0: return {32, false, false, 16};
-    case BlockType::q5_1: return {32, false, true, 0};
-    case BlockType::q8_0: return {32, false, false, 128};
-    case BlockType::q4_k: return {32, true, true, 0};
-    case BlockType::q5_k: return {32, false, true, 0};
-    case BlockType::q6_k: return {16, false, false, 32};
+    case BlockType::q4_0: return {32, true, false, 8, true};
+    case BlockType::q4_1: return {32, true, true, 0, true};
+    case BlockType::q5_0: return {32, false, false, 16, true};
+    case BlockType::q5_1: return {32, false, true, 0, true};
+    case BlockType::q8_0: return {32, false, false, 128, true};
+    case BlockType::q4_k: return {32, true, true, 0, false};
+    case BlockType::q5_k: return {32, false, true, 0, false};
+    case BlockType::q6_k: return {16, false, false, 32, false};
   }
   return {};
 }

@@ -26,6 +26,7 @@ struct SplitType {
   bool four_bits;  // all q are below 16
   bool has_addend;
   int middle;
+  bool half_scales;  // scales and addends are halves, exactly
 };
 
 SplitType split_type(BlockType type);

@@ -90,6 +90,17 @@ TEST(IntegerPanels, AProductHasTheBitsOfTheSameProductInFloats) {
   }
 }
 
+TEST(IntegerPanels, InBfloat16TheyAreRoundedAsFloatsAre) {
+  for (const BlockType type : kTypes) {
+    const Twins twins(type, 70, 512);
+    const std::vector<float> input = tests::hashed_values(18, 5 * 512);
+    std::vector<float> few(5 * 70), floats(5 * 70);
+    linear(input, 5, twins.few, few, {}, Compute::bfloat16);
+    linear(input, 5, twins.floats, floats, {}, Compute::bfloat16);
+    EXPECT_TRUE(same_bits(few, floats)) << tensor::name_of(type);
+  }
+}
+
 TEST(IntegerPanels, ATokenAloneHasTheBitsOfTheSameTokenAmongOthers) {
   const Twins twins(BlockType::q4_1, 100, 96);
   const std::vector<float> input = tests::hashed_values(15, 40 * 96);
