@@ -108,7 +108,7 @@ class Run {
       if (in_pairs_) scratch.weights.at_least(kernels::kMostRows * kernels::kPairStride);
       if (cut == Cut::queries) continue;
       grow(scratch.tiles, tile_count(cuts_.longest_key()));
-      if (!input_.caches.empty()) continue;
+      if (stand_packed(input_)) continue;
       scratch.keys.at_least(key_room(cuts_.longest_key()) * packed_key_width(config_));
       scratch.values.at_least(key_room(cuts_.longest_key()) * packed_value_width(config_));
     }

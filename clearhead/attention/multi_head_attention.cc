@@ -17,18 +17,17 @@ using capture::Stage;
 
 namespace {
 
-// Puts the keys and values of a run behind those before it. Returns how many keys there were.
-size_t go_on(const AttentionConfig& config, const MultiHeadInput& input, const Projected& projected) {
-  PastKeys& past = *input.past;
-  const size_t key_width = config.num_kv_heads * config.head_dim, value_width = config.num_kv_heads * config.value_dim;
-  const size_t len = past.key.size() / key_width;
-  if (config.causal == Causal::none || input.batch != 1 || past.value.size() / value_width != len ||
-      input.sequences.size() > 1) {
-    base::refuse("attention", "a past of one causal sequence, with as many values as keys", "another");
-  }
-  past.key.insert(past.key.end(), projected.key.begin(), projected.key.end());
-  past.value.insert(past.value.end(), projected.value.begin(), projected.value.end());
-  return len;
+void check_past(const AttentionConfig& config, const MultiHeadInput& input) {
+  if (input.past == nullptr) return;
+  const bool one_text = config.causal != Causal::none && input.batch == 1 && input.sequences.size() <= 1;
+  if (one_text && input.past->kept() == input.kept) return;
+  base::refuse("attention", "a past of one causal sequence, kept as its keys are", "another");
+}
+
+// Keys that no later query sees.
+void forget(const AttentionConfig& config, KeyValueCache& past) {
+  if (!config.left_window || past.key_len() <= *config.left_window) return;
+  past.evict_before((past.key_len() - *config.left_window) / kernels::kTileKeys);
 }
 
 }  // namespace
@@ -37,6 +36,7 @@ std::span<const float> attend_with_heads(const AttentionConfig& config, const Mu
                                          const MultiHeadInput& input, MultiHeadWorkspace& workspace,
                                          const capture::Watch& watch) {
   config.check();
+  check_past(config, input);
   if (parameters.output.in_features() != config.num_heads * config.value_dim) {
     base::refuse("attention", fmt::format("an output projection of {} heads of {}", config.num_heads, config.value_dim),
                  fmt::format("{} inputs", parameters.output.in_features()));
@@ -49,16 +49,18 @@ std::span<const float> attend_with_heads(const AttentionConfig& config, const Mu
   AttentionConfig placed = config;
   AttentionInput attention{input.batch,   input.query_len, projected.key_len, projected.query,
                            projected.key, projected.value, input.mask,        input.sequences};
+  const KeyValueCache* const caches[] = {input.past};
   if (input.past != nullptr) {
-    const size_t before = go_on(config, input, projected);
     placed.causal = Causal::offset;
-    placed.key_offset = static_cast<int64_t>(before);
-    attention.key_len += before;
-    attention.key = input.past->key;
-    attention.value = input.past->value;
+    placed.key_offset = static_cast<int64_t>(input.past->key_len());
+    input.past->append(projected.key, projected.value);
+    attention.key_len = input.past->key_len();
+    attention.key = attention.value = {};
+    attention.caches = caches;
     attention.sequences = {};  // one, all of it
   }
   watched_attention(placed, attention, spans, workspace.fused, watch);
+  if (input.past != nullptr) forget(config, *input.past);
   watch.show(Stage::head_output, {input.batch, input.query_len, config.num_heads, config.value_dim}, head_output);
   if (watch.wants(Stage::head_contribution)) {
     tensor::Tensor contributions({input.batch, input.query_len, config.num_heads, parameters.output.out_features()});
@@ -75,7 +77,7 @@ void multi_head_attention(const AttentionConfig& config, const MultiHeadParamete
   check_size("attention_output", {input.batch, input.query_len, d_model}, attention_output.size());
   const std::span<const float> head_output = attend_with_heads(config, parameters, input, workspace, watch);
   // Heads stand side by side already: [batch, query_len, num_heads * value_dim].
-  linear::linear(head_output, input.batch * input.query_len, parameters.output, attention_output);
+  linear::linear(head_output, input.batch * input.query_len, parameters.output, attention_output, {}, input.compute);
   watch.show(Stage::attention_output, {input.batch, input.query_len, d_model}, attention_output);
 }
 

@@ -8,6 +8,7 @@
 #include "clearhead/attention/exact.h"
 #include "clearhead/attention/float_room.h"
 #include "clearhead/attention/fused.h"
+#include "clearhead/attention/key_value_cache.h"
 #include "clearhead/attention/mask.h"
 #include "clearhead/capture/watch.h"
 #include "clearhead/kernels/rotary.h"
@@ -45,13 +46,6 @@ struct RotaryTurns {
   std::span<const float> cosines = {}, sines = {};  // [query_len, pairs]
 };
 
-// Keys and values of the tokens before those of an input, as they are after projection and turns. A run with it attends
-// to them too and puts its own behind them.
-struct PastKeys {
-  std::vector<float> key;    // [len, num_kv_heads, head_dim]
-  std::vector<float> value;  // [len, num_kv_heads, value_dim]
-};
-
 // What flows in. For self-attention query, key and value are the same span.
 struct MultiHeadInput {
   size_t batch = 1, query_len = 0, key_len = 0;
@@ -63,8 +57,13 @@ struct MultiHeadInput {
   std::span<const Sequence> sequences = {};
   // For self-attention of batch 1 only: query and key of row i take turn i.
   RotaryTurns turns = {};
-  // For causal self-attention of one sequence only: what stands before it.
-  PastKeys* past = nullptr;
+  // For causal self-attention of one sequence only: the keys and values of what stands before it, after projection and
+  // turns. A run attends to them too, puts its own behind them, and forgets those that a window never shows again.
+  KeyValueCache* past = nullptr;
+  // What keys and values are rounded to as they are produced; that of the past, if there is one.
+  Precision kept = Precision::single;
+  // Of the projections.
+  linear::Compute compute = linear::Compute::single;
 };
 
 // What the layer works in. Room is kept: a run that is no larger than an earlier one allocates nothing.

@@ -38,10 +38,19 @@ void pack_keys(const AttentionConfig& config, const float* rows, size_t stride, 
   kernels::pack_rows(rows, stride, config.head_dim, count, {keys, size});
 }
 
+bool stand_packed(const AttentionInput& input) {
+  return !input.caches.empty() && std::ranges::all_of(input.caches, [](const KeyValueCache* cache) {
+    return cache->kept() == Precision::single;
+  });
+}
+
 kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& input, const Sequence& sequence,
                            size_t kv_head, size_t index, const PackedPlace& place) {
-  if (!input.caches.empty()) return input.caches[sequence.batch]->tile(kv_head, index);
-  const size_t first = index * kKeyTile, count = std::min(kKeyTile, sequence.key_len - first);
+  const size_t first = index * kKeyTile;
+  const PackedPlace packed{place.keys + first * packed_key_width(config),
+                           place.values + first * packed_value_width(config)};
+  if (!input.caches.empty()) return input.caches[sequence.batch]->tile(kv_head, index, packed.keys, packed.values);
+  const size_t count = std::min(kKeyTile, sequence.key_len - first);
   const size_t first_key = sequence.batch * input.key_len + sequence.key_begin + first;
   const size_t row = first_key * config.num_kv_heads + kv_head;
   const size_t key_stride = config.num_kv_heads * config.head_dim;
@@ -50,8 +59,6 @@ kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& 
   const FloatRows keys = input.key.rows(row * config.head_dim, count, config.head_dim, key_stride, key_floats);
   const FloatRows values =
       input.value.rows(row * config.value_dim, count, config.value_dim, value_stride, value_floats);
-  const PackedPlace packed{place.keys + first * packed_key_width(config),
-                           place.values + first * packed_value_width(config)};
   kernels::KeyTile tile = tile_at(config, first, count, packed);
   pack_keys(config, keys.data, keys.stride, count, packed.keys);
   tile.finite = pack_values(config, values.data, values.stride, count, packed.values);
@@ -74,7 +81,7 @@ void PackedKeys::pack(const AttentionConfig& config, const AttentionInput& input
   places_.clear();
   units_.clear();
   for (const Sequence& sequence : sequences) {
-    const size_t room = input.caches.empty() ? key_room(sequence.key_len) : 0;  // a cache has packed them already
+    const size_t room = stand_packed(input) ? 0 : key_room(sequence.key_len);
     const Place place{tile_count(sequence.key_len), tiles, room, keys};
     for (size_t unit = 0; unit < config.num_kv_heads * place.num_tiles; ++unit) {
       units_.push_back({places_.size(), unit / place.num_tiles, unit % place.num_tiles});

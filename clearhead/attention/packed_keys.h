@@ -47,6 +47,9 @@ kernels::KeyTile tile_at(const AttentionConfig& config, size_t first, size_t cou
 // [key_room(count), packed_key_width].
 void pack_keys(const AttentionConfig& config, const float* rows, size_t stride, size_t count, float* keys);
 
+// Whether keys and values stand as floats in caches, ready to be read, and need no room.
+bool stand_packed(const AttentionInput& input);
+
 // Packs tile index of one kv head of a sequence into its place; of input only key and value are read, or the cache that
 // has it packed.
 kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& input, const Sequence& sequence,

@@ -83,6 +83,13 @@ void turn_heads(const Role& role, const RotaryTurns& turns) {
   });
 }
 
+// Rounds keys or values to what they are kept in.
+void round_kept(const MultiHeadInput& input, const Role& role) {
+  if (input.kept == Precision::single) return;
+  const RoundingError error = round_to_bfloat16(role.output());
+  if (input.past != nullptr) input.past->add_error(error);
+}
+
 void check_turns(const AttentionConfig& config, const MultiHeadParameters& parameters, const MultiHeadInput& input) {
   const RotaryTurns& turns = input.turns;
   check_size("cosines", {input.query_len, turns.pairs}, turns.cosines.size());
@@ -112,26 +119,31 @@ Projected project_inputs(const AttentionConfig& config, const MultiHeadParameter
   std::array<linear::LinearPart, 3> parts;
   for (size_t i = 0; i < parts.size(); ++i) parts[i] = {&roles[i].parameters, roles[i].output()};
   if (same(input.query, input.key) && same(input.key, input.value)) {
-    linear::linear(input.query, roles[0].rows(), parts);
+    linear::linear(input.query, roles[0].rows(), parts, input.compute);
   } else {
-    for (size_t i = 0; i < parts.size(); ++i) linear::linear(roles[i].input, roles[i].rows(), {&parts[i], 1});
+    for (size_t i = 0; i < parts.size(); ++i)
+      linear::linear(roles[i].input, roles[i].rows(), {&parts[i], 1}, input.compute);
   }
   const size_t extra = parameters.appended_key.elements() / roles[1].width();
-  if (extra != 0 && !input.sequences.empty()) {
-    base::refuse("attention", "sequences or appended keys", "both");
+  if (extra != 0 && !(input.sequences.empty() && input.kept == Precision::single)) {
+    base::refuse("attention", "sequences, rounded keys or appended keys", "two of them");
   }
+  const bool turned = input.turns.pairs != 0;
+  round_kept(input, roles[2]);
+  if (!turned) round_kept(input, roles[1]);
   const Projected projected{input.key_len + extra, roles[0].output(),
                             append(roles[1], parameters.appended_key, "appended_key", workspace.all_keys),
                             append(roles[2], parameters.appended_value, "appended_value", workspace.all_values)};
   watch.show(Stage::query, {batch, input.query_len, config.num_heads, config.head_dim}, projected.query);
   watch.show(Stage::key, {batch, projected.key_len, config.num_kv_heads, config.head_dim}, projected.key);
   watch.show(Stage::value, {batch, projected.key_len, config.num_kv_heads, config.value_dim}, projected.value);
-  if (input.turns.pairs == 0) return projected;
+  if (!turned) return projected;
   check_turns(config, parameters, input);
   norm_heads(roles[0], parameters.query_gain, parameters.head_norm_epsilon);
   norm_heads(roles[1], parameters.key_gain, parameters.head_norm_epsilon);
   turn_heads(roles[0], input.turns);
   turn_heads(roles[1], input.turns);
+  round_kept(input, roles[1]);
   watch.show(Stage::rotated_query, {batch, input.query_len, config.num_heads, config.head_dim}, projected.query);
   watch.show(Stage::rotated_key, {batch, projected.key_len, config.num_kv_heads, config.head_dim}, projected.key);
   return projected;

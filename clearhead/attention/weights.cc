@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "clearhead/attention/key_product.h"
+#include "clearhead/attention/key_value_cache.h"
 #include "clearhead/attention/merge.h"
 #include "clearhead/attention/packed_keys.h"
 #include "clearhead/attention/score_edit.h"
@@ -42,9 +43,10 @@ struct RebuiltWeights::Block {
   size_t head, first_in_sequence;  // of the config; the first key as the sequence counts
   KeyRange queries;                // on the axis
   size_t first_element;            // of the first query, query_stride elements from query to query
-  size_t query_stride, keys, room;
-  std::vector<float> panels;  // the keys, packed
-  kernels::KeyTile tile;      // that stands there
+  size_t query_stride, keys;
+  size_t shift, room;              // keys of the tile before the first, and all keys of the tile up to whole panels
+  std::vector<float> panels = {};  // the keys, packed
+  kernels::KeyTile tile = {};      // that stands there or in a cache
 
   // products [count, room] = queries [first, first + count), times factor, times the keys
   void multiply(size_t first, size_t count, float factor, std::span<float> products) const {
@@ -72,13 +74,20 @@ RebuiltWeights::RebuiltWeights(const AttentionConfig& config, const AttentionInp
     heads_.push_back({head, kv_places_ - 1});
   }
   check_size("query", {input.batch, input.query_len, heads_.size(), config.head_dim}, input.query.size());
-  check_size("key", {input.batch, input.key_len, kv_places_, config.head_dim}, input.key.size());
+  if (input.caches.empty()) {
+    check_size("key", {input.batch, input.key_len, kv_places_, config.head_dim}, input.key.size());
+  } else {
+    check_size("caches", {input.batch}, input.caches.size());
+  }
   if (stage == Stage::weights) {
     const tensor::Shape shape{input.batch, heads_.size(), input.query_len};
     check_size("row_reference", shape, rows.row_reference.size());
     check_size("row_sum", shape, rows.row_sum.size());
   }
   list_sequences(config, {input.batch, input.query_len, input.key_len}, input.sequences, sequences_);
+  for (Sequence& one : sequences_) {
+    if (!input.caches.empty()) one.evicted = input.caches[one.batch]->evicted();
+  }
   input_.sequences = sequences_;
 }
 
@@ -91,9 +100,10 @@ void RebuiltWeights::read(const capture::WeightArea& area, std::span<float> weig
     if (one.batch != area.batch) continue;
     const KeyRange queries = meeting(area.first_query, area.queries, one.query_begin, one.query_len);
     const KeyRange keys = meeting(area.first_key, area.keys, one.key_begin, one.key_len);
-    for (size_t first = keys.begin; first < keys.end && queries.begin < queries.end; first += kKeyTile) {
-      const size_t count = std::min(kKeyTile, keys.end - first);
-      const size_t key_row = (area.batch * input_.key_len + first) * kv_places_ + head.kv_place;
+    for (size_t first = keys.begin, count = 0; first < keys.end && queries.begin < queries.end; first += count) {
+      const size_t in_tile = (first - one.key_begin) % kKeyTile;
+      count = std::min(kKeyTile - in_tile, keys.end - first);
+      if (first - one.key_begin < one.evicted) continue;
       const size_t query_row = (area.batch * input_.query_len + queries.begin) * heads_.size() + area.head;
       Block block{area,
                   one,
@@ -104,22 +114,42 @@ void RebuiltWeights::read(const capture::WeightArea& area, std::span<float> weig
                   query_row * config_.head_dim,
                   heads_.size() * config_.head_dim,
                   count,
-                  key_room(count),
-                  std::vector<float>(key_room(count) * packed_key_width(config_)),
-                  {}};
-      FloatRoom floats;
-      const FloatRows rows =
-          input_.key.rows(key_row * config_.head_dim, count, config_.head_dim, kv_places_ * config_.head_dim, floats);
-      pack_keys(config_, rows.data, rows.stride, count, block.panels.data());
-      block.tile = tile_at(config_, 0, count, {block.panels.data(), nullptr});
+                  input_.caches.empty() ? 0 : in_tile % kernels::kPanelWidth,
+                  key_room(input_.caches.empty() ? count : in_tile % kernels::kPanelWidth + count)};
+      input_.caches.empty() ? pack(block, first) : find(block, (first - one.key_begin) / kKeyTile, in_tile);
       rebuild(block, weights.subspan(first - area.first_key));
     }
   }
 }
 
+// The keys of a block, the first of them at place first of the axis, packed.
+void RebuiltWeights::pack(Block& block, size_t first) const {
+  const size_t row = (block.area.batch * input_.key_len + first) * kv_places_ + heads_[block.area.head].kv_place;
+  FloatRoom floats;
+  const FloatRows rows =
+      input_.key.rows(row * config_.head_dim, block.keys, config_.head_dim, kv_places_ * config_.head_dim, floats);
+  block.panels.resize(block.room * packed_key_width(config_));
+  pack_keys(config_, rows.data, rows.stride, block.keys, block.panels.data());
+  block.tile = tile_at(config_, 0, block.keys, {block.panels.data(), nullptr});
+}
+
+// The keys of a block that stand in tile index of a cache from key first of the tile on: the panels that they are in.
+void RebuiltWeights::find(Block& block, size_t index, size_t first) const {
+  const KeyValueCache& cache = *input_.caches[block.area.batch];
+  std::vector<float> values;
+  if (!stand_packed(input_)) {
+    block.panels.resize(kKeyTile * config_.head_dim);
+    values.resize(kKeyTile * padded_value_dim(config_));
+  }
+  block.tile = cache.tile(config_.kv_head_of(block.head), index, block.panels.data(), values.data());
+  block.tile.keys += (first - block.shift) * config_.head_dim;
+  block.tile.count = block.shift + block.keys;
+}
+
 // Writes the block to values, the area from the block's first key on.
 void RebuiltWeights::rebuild(const Block& block, std::span<float> values) const {
-  std::vector<float> products(kQueriesTogether * block.room), natural;
+  std::vector<float> products(std::min(kQueriesTogether, block.queries.end - block.queries.begin) * block.room);
+  std::vector<float> natural;
   if (stage_ == Stage::scores) natural.resize(products.size());
   const float factor = stage_ == Stage::raw_scores ? 1.0f : block.editor.recipe.query_factor;
   for (size_t first = block.queries.begin; first < block.queries.end; first += kQueriesTogether) {
@@ -127,10 +157,10 @@ void RebuiltWeights::rebuild(const Block& block, std::span<float> values) const 
     block.multiply(first, count, factor, products);
     if (stage_ == Stage::scores) block.multiply(first, count, 1.0f, natural);
     for (size_t i = 0; i < count; ++i) {
-      const std::span<float> row = std::span(products).subspan(i * block.room, block.keys);
+      const std::span<float> row = std::span(products).subspan(i * block.room + block.shift, block.keys);
       if (stage_ != Stage::raw_scores) finish_row(block, first + i, row);
       if (stage_ == Stage::scores) {
-        const std::span<float> shown = std::span(natural).subspan(i * block.room, block.keys);
+        const std::span<float> shown = std::span(natural).subspan(i * block.room + block.shift, block.keys);
         block.editor.natural(block.sequence, block.head, first + i - block.sequence.query_begin,
                              block.first_in_sequence, shown);
         for (size_t j = 0; j < row.size(); ++j) {

@@ -26,7 +26,7 @@ struct KeptRows {
 // scores, scores or kernel scores. The spans of the input and of the rows must outlive the source.
 class RebuiltWeights : public capture::WeightSource {
  public:
-  // Of input, value is not read.
+  // Of input, value is not read. Caches must outlive the source too.
   // Throws: Error (usage) if a span does not have the size of its shape.
   RebuiltWeights(const AttentionConfig& config, const AttentionInput& input, const KeptRows& rows,
                  capture::Stage stage = capture::Stage::weights);
@@ -49,6 +49,8 @@ class RebuiltWeights : public capture::WeightSource {
   struct Block;
 
   void read(const capture::WeightArea& area, std::span<float> weights) const override;
+  void pack(Block& block, size_t first) const;
+  void find(Block& block, size_t index, size_t first) const;
   void rebuild(const Block& block, std::span<float> values) const;
   void finish_row(const Block& block, size_t query, std::span<float> row) const;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clearhead/engine/chat.h"
 
-#include <fmt/format.h>
+#include <utility>
 
 #include "clearhead/base/error.h"
 
@@ -25,6 +25,29 @@ std::string names() {
   return list;
 }
 
+// A prompt as it is put together.
+class Put {
+ public:
+  Put& mark(std::string_view text) {
+    prompt_.text += text;
+    return *this;
+  }
+  Put& quote(std::string_view text) {
+    const size_t begin = prompt_.text.size();
+    prompt_.text += valid_utf8(text);
+    prompt_.quoted.push_back({begin, prompt_.text.size()});
+    return *this;
+  }
+  // A whole turn, unless nothing is said in it.
+  Put& turn(std::string_view before, std::string_view text, std::string_view after) {
+    return text.empty() ? *this : mark(before).quote(text).mark(after);
+  }
+  operator ChatPrompt() { return std::move(prompt_); }
+
+ private:
+  ChatPrompt prompt_;
+};
+
 }  // namespace
 
 ChatStyle recognise_chat(std::string_view chat_template) {
@@ -43,29 +66,30 @@ ChatStyle parse_chat(std::string_view name) {
   base::refuse("chat", "one of " + names(), base::quoted(name));
 }
 
-std::string chat_prompt(ChatStyle style, std::string_view system, std::string_view question) {
+ChatPrompt chat_prompt(ChatStyle style, std::string_view system, std::string_view question) {
   switch (style) {
-    case ChatStyle::chatml: {
-      const std::string first = system.empty() ? "" : fmt::format("<|im_start|>system\n{}<|im_end|>\n", system);
-      return first + fmt::format("<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n", question);
-    }
-    case ChatStyle::llama3: {
-      const auto turn = [](std::string_view role, std::string_view text) {
-        return fmt::format("<|start_header_id|>{}<|end_header_id|>\n\n{}<|eot_id|>", role, text);
-      };
-      return (system.empty() ? "" : turn("system", system)) + turn("user", question) +
-             "<|start_header_id|>assistant<|end_header_id|>\n\n";
-    }
-    case ChatStyle::llama2: {
-      const std::string first = system.empty() ? "" : fmt::format("<<SYS>>\n{}\n<</SYS>>\n\n", system);
-      return fmt::format("[INST] {}{} [/INST]", first, question);
-    }
-    case ChatStyle::gemma: {
-      const std::string first = system.empty() ? "" : fmt::format("{}\n\n", system);
-      return fmt::format("<start_of_turn>user\n{}{}<end_of_turn>\n<start_of_turn>model\n", first, question);
-    }
+    case ChatStyle::chatml:
+      return Put()
+          .turn("<|im_start|>system\n", system, "<|im_end|>\n")
+          .mark("<|im_start|>user\n")
+          .quote(question)
+          .mark("<|im_end|>\n<|im_start|>assistant\n");
+    case ChatStyle::llama3:
+      return Put()
+          .turn("<|start_header_id|>system<|end_header_id|>\n\n", system, "<|eot_id|>")
+          .mark("<|start_header_id|>user<|end_header_id|>\n\n")
+          .quote(question)
+          .mark("<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n");
+    case ChatStyle::llama2:
+      return Put().mark("[INST] ").turn("<<SYS>>\n", system, "\n<</SYS>>\n\n").quote(question).mark(" [/INST]");
+    case ChatStyle::gemma:
+      return Put()
+          .mark("<start_of_turn>user\n")
+          .turn("", system, "\n\n")
+          .quote(question)
+          .mark("<end_of_turn>\n<start_of_turn>model\n");
   }
-  return std::string(question);
+  return Put().quote(question);
 }
 
 }  // namespace clearhead::engine

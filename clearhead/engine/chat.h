@@ -3,6 +3,9 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "clearhead/engine/session.h"
 
 namespace clearhead::engine {
 
@@ -16,7 +19,14 @@ ChatStyle recognise_chat(std::string_view chat_template);
 // "chatml", "llama3", "llama2" or "gemma". Throws: Error (usage) for any other name.
 ChatStyle parse_chat(std::string_view name);
 
-// One question, with an instruction before it unless system is empty, as the model reads it up to where it answers.
-std::string chat_prompt(ChatStyle style, std::string_view system, std::string_view question);
+// A text as a chat model reads it, and the parts of it that people wrote.
+struct ChatPrompt {
+  std::string text;
+  std::vector<QuotedPart> quoted = {};
+};
+
+// One question, with an instruction before it unless system is empty, up to where the model answers. Bytes that are no
+// UTF-8 stand as U+FFFD.
+ChatPrompt chat_prompt(ChatStyle style, std::string_view system, std::string_view question);
 
 }  // namespace clearhead::engine

@@ -5,71 +5,28 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <utility>
 
 #include "clearhead/base/error.h"
 #include "clearhead/engine/memory_estimate.h"
+#include "clearhead/kernels/bfloat16_tile.h"
 #include "clearhead/model/key_value_cache.h"
+#include "clearhead/model/workspace.h"
 #include "clearhead/text/tokenizer.h"
 
 namespace clearhead::engine {
 namespace {
 
 constexpr size_t kChunk = 512;         // tokens of a prompt that are read at a time
+constexpr size_t kErrorTokens = 32;    // of a prompt for which the error of products in bfloat16 is measured
 constexpr size_t kContextTokens = 16;  // of the prompt that are decoded with the new ones, for the spaces between
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
-
-// Finds where heads look from the last row of a run. May be shared by all layers of one run.
-class Looker : public capture::Observer {
- public:
-  Looker(size_t wanted, const std::vector<bool>& is_special) : wanted_(wanted), is_special_(is_special) {}
-
-  bool wants(capture::Stage stage, size_t) const override { return wanted_ > 0 && stage == capture::Stage::weights; }
-
-  void observe(capture::Stage, size_t layer, const tensor::TensorView& values) override {
-    const tensor::Shape& shape = values.shape();  // [1, heads, query, key]
-    const std::span<const float> weights = values.as<float>();
-    Look best{layer, 0, 0, 0};
-    for (size_t head = 0; head < shape[1]; ++head) {
-      look(weights.subspan(((head + 1) * shape[2] - 1) * shape[3], shape[3]), head, best);
-    }
-    if (best.weight > 0) looks_.push_back(best);
-  }
-
-  void observe_source(capture::Stage, size_t layer, const capture::WeightSource& source) override {
-    std::vector<float> row(source.key_len());
-    Look best{layer, 0, 0, 0};
-    for (size_t head = 0; head < source.num_heads(); ++head) {
-      source.row(0, head, source.query_len() - 1, row);
-      look(row, head, best);
-    }
-    if (best.weight > 0) looks_.push_back(best);
-  }
-
-  std::vector<Look> take() {
-    std::ranges::stable_sort(looks_, [](const Look& a, const Look& b) { return a.weight > b.weight; });
-    if (looks_.size() > wanted_) looks_.resize(wanted_);
-    return std::exchange(looks_, {});
-  }
-
- private:
-  // Puts the head's strongest weight into best if it is stronger.
-  void look(std::span<const float> row, size_t head, Look& best) const {
-    for (size_t key = 1; key + 1 < row.size(); ++key) {
-      const bool special = key < is_special_.size() && is_special_[key];
-      if (row[key] > best.weight && !special) best = {best.layer, head, key, row[key]};
-    }
-  }
-
-  size_t wanted_;
-  const std::vector<bool>& is_special_;
-  std::vector<Look> looks_;
-};
 
 // The text of the new tokens as it grows.
 class Writer {
@@ -147,9 +104,14 @@ void check_model(const Session& session) {
   }
 }
 
+void check_compute(linear::Compute compute) {
+  if (compute == linear::Compute::single || kernels::has_pair_instruction()) return;
+  base::refuse("generate", "a processor with AVX512_BF16 for products in bf16", "one without", "compute in float");
+}
+
 void check_memory(const Session& session, size_t tokens, const GenerateOptions& options) {
   const size_t chunk = session.memory_estimate(std::min(tokens, kChunk), {});
-  const size_t cache = model::KeyValueCache::bytes(session.config(), tokens);
+  const size_t cache = model::KeyValueCache::bytes(session.config(), tokens, options.cache);
   const size_t needed = cache > kUncountable - chunk ? kUncountable : chunk + cache;
   const auto free = free_memory();
   const size_t limit = options.memory_limit.value_or(free ? *free / 2 : kUncountable);
@@ -161,39 +123,47 @@ void check_memory(const Session& session, size_t tokens, const GenerateOptions& 
 // The model with what it has read.
 class Reader {
  public:
-  Reader(const Session& session, size_t max_tokens)
-      : transformer_(session.transformer()), cache_(session.config(), max_tokens) {}
+  Reader(const Session& session, const GenerateOptions& options)
+      : transformer_(session.transformer()), compute_(options.compute), cache_(session.config(), options.cache) {}
+
+  const model::KeyValueCache& cache() const { return cache_; }
 
   // Logits of what follows ids, which follow what was read before.
   std::vector<float> read(std::span<const int64_t> ids, capture::Observer* observer) {
-    tensor::Tensor hidden;
+    std::span<const float> hidden;
     for (size_t first = 0; first < ids.size(); first += kChunk) {
       const auto chunk = ids.subspan(first, std::min(kChunk, ids.size() - first));
       const bool last = first + chunk.size() == ids.size();
-      hidden = transformer_.run({.ids = chunk, .type_ids = {}, .cache = &cache_}, last ? observer : nullptr);
+      hidden = transformer_.run({.ids = chunk, .type_ids = {}, .cache = &cache_, .compute = compute_}, workspace_,
+                                last ? observer : nullptr);
     }
-    const size_t d_model = transformer_.config().d_model;
-    const std::span<const float> all = std::as_const(hidden).as<float>();
-    const tensor::Tensor logits = transformer_.logits(all.last(d_model));
+    const tensor::Tensor logits = transformer_.logits(hidden.last(transformer_.config().d_model));
     const std::span<const float> values = logits.as<float>();
     return {values.begin(), values.end()};
   }
 
  private:
   const model::Transformer& transformer_;
+  linear::Compute compute_;
   model::KeyValueCache cache_;
+  model::Workspace workspace_;
 };
 
 }  // namespace
 
 Generated generate(const Session& session, std::string_view prompt, const GenerateOptions& options) {
   check_model(session);
-  const TokenizedText tokens = session.tokenize(prompt, true);
+  return generate(session, session.tokenize(prompt, true), options);
+}
+
+Generated generate(const Session& session, const TokenizedText& tokens, const GenerateOptions& options) {
+  check_model(session);
+  check_compute(options.compute);
   Generated result;
-  std::vector<bool> is_special;
+  std::vector<uint8_t> resting;
   for (const capture::TraceToken& token : tokens.tokens) {
     result.prompt_ids.push_back(token.id);
-    is_special.push_back(token.special);
+    resting.push_back(token.special || session.is_control(token.id) ? 1 : 0);
   }
   const size_t context_len = session.config().context_len, prompt_len = result.prompt_ids.size() + tokens.cut;
   if (context_len != 0 && prompt_len >= context_len) {
@@ -206,10 +176,10 @@ Generated generate(const Session& session, std::string_view prompt, const Genera
   const size_t most = std::min(options.max_tokens, room);
   check_memory(session, prompt_len + most, options);
 
-  Reader reader(session, prompt_len + most);
+  Reader reader(session, options);
   Sampler sampler(options.sampling);
   Writer writer(session, result.prompt_ids, options);
-  Looker looker(options.looks, is_special);
+  Looker looker(options.looks, std::move(resting));
   std::vector<int64_t> seen = result.prompt_ids;
   auto start = std::chrono::steady_clock::now();
   std::vector<float> logits = reader.read(result.prompt_ids, &looker);
@@ -235,7 +205,58 @@ Generated generate(const Session& session, std::string_view prompt, const Genera
   }
   result.seconds = seconds_since(start);
   result.text = writer.finish();
+  if (options.compute != linear::Compute::single) {
+    const size_t count = std::min(kErrorTokens, result.prompt_ids.size());
+    result.compute_error = compute_error(session.transformer(), std::span(result.prompt_ids).first(count));
+  }
+  result.cache_bytes = reader.cache().bytes();
+  result.cache_error = reader.cache().error();
   return result;
+}
+
+double compute_error(const model::Transformer& transformer, std::span<const int64_t> ids) {
+  const auto logits = [&](linear::Compute compute) {
+    const tensor::Tensor hidden = transformer.run({.ids = ids, .type_ids = {}, .compute = compute});
+    return transformer.logits(hidden.as<float>().last(transformer.config().d_model));
+  };
+  const tensor::Tensor exact = logits(linear::Compute::single), rounded = logits(linear::Compute::bfloat16);
+  const auto a = exact.as<float>(), b = rounded.as<float>();
+  double sum = 0, squares = 0, difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    sum += double(a[i]);
+    squares += double(a[i]) * double(a[i]);
+    difference += (double(a[i]) - double(b[i])) * (double(a[i]) - double(b[i]));
+  }
+  const double variance = squares - sum * sum / double(a.size());
+  return variance > 0 ? std::sqrt(difference / variance) : 0;
+}
+
+TokenizedText whole_text(const Session& session, const TokenizedText& prompt, const Generated& written) {
+  TokenizedText all = prompt;
+  std::vector<int64_t> ids = written.prompt_ids;
+  std::string before = session.decode(ids);
+  for (const int64_t id : written.ids) {
+    ids.push_back(id);
+    std::string after = session.decode(ids);
+    const size_t begin = all.text.size();
+    const std::string added = after.starts_with(before) ? after.substr(before.size()) : "";
+    if (!added.ends_with("\uFFFD")) {  // else a character that is not whole yet: the token that ends it shows it
+      all.text += added;
+      before = std::move(after);
+    }
+    const std::string shown = session.decode(std::span(&ids.back(), 1));
+    const size_t first = std::min(shown.find_first_not_of(' '), shown.size());  // as tokens of a text are shown
+    all.tokens.push_back({.text = first == shown.size() ? shown : shown.substr(first),
+                          .piece = std::string(session.piece_of(id)),
+                          .id = id,
+                          .begin = begin,
+                          .end = all.text.size(),
+                          .special = false,
+                          .continues_word = false,
+                          .type_id = 0});
+    all.type_ids.push_back(0);
+  }
+  return all;
 }
 
 }  // namespace clearhead::engine

@@ -5,28 +5,31 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "clearhead/attention/config.h"
+#include "clearhead/attention/rounding.h"
+#include "clearhead/engine/looker.h"
 #include "clearhead/engine/sampler.h"
 #include "clearhead/engine/session.h"
+#include "clearhead/linear/linear.h"
 
 namespace clearhead::engine {
-
-// Where one head looked when a token was chosen.
-struct Look {
-  size_t layer, head;
-  size_t key;  // token of prompt and continuation together
-  float weight;
-};
 
 struct GenerateOptions {
   size_t max_tokens = 128;
   Sampling sampling = {};
-  std::vector<std::string> stop = {};  // texts that end the writing; they are left out
-  size_t looks = 0;                    // of each new token: so many heads that look hardest; 0: none are looked for
+  std::vector<std::string> stop = {};       // texts that end the writing; they are left out
+  size_t looks = 0;                         // of each new token: so many heads that look hardest (Looker); 0: none
   std::optional<size_t> memory_limit = {};  // bytes; absent: half of what is free
+  // What products with the parameters of the blocks are computed in. bfloat16 is refused where the machine has no
+  // instructions for it; Generated::compute_error says what it changes.
+  linear::Compute compute = linear::Compute::single;
+  // What keys and values are rounded to as they are produced; Generated::cache says what that changed.
+  attention::Precision cache = attention::Precision::single;
   // Called with text that will not change any more, whole characters at a time.
   std::function<void(std::string_view text)> on_text = {};
   // Called after each new token, with what the heads looked at when it was chosen.
@@ -40,13 +43,23 @@ struct Generated {
   std::string stopped_by;                // "end", "length", "stop" or "context"
   std::vector<std::vector<Look>> looks;  // [ids]
   double prompt_seconds = 0, seconds = 0;
+  size_t cache_bytes = 0;                // keys and values of the text
+  attention::RoundingError cache_error;  // of all of them; 0 unless they were rounded
+  double compute_error = 0;              // of the logits at the first tokens of the prompt (compute_error); 0 in float
 };
 
 // Continues a text token by token. The keys and values of what was read are kept, so each new token costs one token.
-// Among the heads, those are shown whose strongest weight on a token that is neither special nor the first nor the one
-// that looks is largest; a layer gives at most one.
 // Throws: Error if the model has no head over the vocabulary or sees later tokens, if the prompt has no tokens or fills
 // the positions, or if memory does not suffice; base::Interrupted between layers.
 Generated generate(const Session& session, std::string_view prompt, const GenerateOptions& options = {});
+// The same for a prompt that this session has tokenized already.
+Generated generate(const Session& session, const TokenizedText& prompt, const GenerateOptions& options = {});
+
+// How far products in bfloat16 bring the logits behind a text from those in float: the root mean square of the
+// difference, as a part of the standard deviation of the logits. Shapes: ids [at least 1].
+double compute_error(const model::Transformer& transformer, std::span<const int64_t> ids);
+
+// Prompt and new tokens as one text, for a record or a trace of both: by promise it has the bits of the writing.
+TokenizedText whole_text(const Session& session, const TokenizedText& prompt, const Generated& written);
 
 }  // namespace clearhead::engine

@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "clearhead/base/error.h"
@@ -28,23 +30,6 @@ namespace {
 
 // Ids of the toy's tokenizer are below.
 constexpr size_t kToyVocabSize = size_t{1} << 31;
-
-// The same text with U+FFFD in place of every invalid sequence.
-std::string valid_utf8(std::string_view text) {
-  std::string valid;
-  valid.reserve(text.size());
-  while (!text.empty()) {
-    if (const auto invalid = base::first_invalid_utf8(text)) {
-      valid += text.substr(0, *invalid);
-      text.remove_prefix(*invalid);
-      base::append_utf8(valid, 0xfffd);
-      text.remove_prefix(base::decode_utf8(text).length);
-    } else {
-      return valid += text;
-    }
-  }
-  return valid;
-}
 
 // Leaves limit tokens; special ones that end the text stay its end.
 void cut_tokens(std::vector<text::Token>& tokens, size_t limit) {
@@ -97,6 +82,22 @@ struct RemovedFolder {
 
 }  // namespace
 
+std::string valid_utf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    if (const auto invalid = base::first_invalid_utf8(text)) {
+      valid += text.substr(0, *invalid);
+      text.remove_prefix(*invalid);
+      base::append_utf8(valid, 0xfffd);
+      text.remove_prefix(base::decode_utf8(text).length);
+    } else {
+      return valid += text;
+    }
+  }
+  return valid;
+}
+
 struct Session::Parts {
   std::string name;
   model::LoadedModel model;
@@ -105,6 +106,47 @@ struct Session::Parts {
 
   text::Encoding encode(std::string_view text) const {
     return tokenizer ? tokenizer->encode(text) : text::toy_encode(text);
+  }
+
+  bool is_control(int64_t id) const { return tokenizer && tokenizer->decode({&id, 1}, true).empty(); }
+
+  // Text cut at these places, each part read by itself.
+  text::Encoding encode_cut(std::string_view text, const std::set<size_t>& cuts) const {
+    text::Encoding all = encode(text.substr(0, cuts.empty() ? text.size() : *cuts.begin()));
+    std::optional<text::Token> ending;  // that the tokenizer puts behind a text
+    if (!cuts.empty() && !all.tokens.empty() && all.tokens.back().special) {
+      ending = all.tokens.back();
+      all.tokens.pop_back();
+    }
+    for (auto cut = cuts.begin(); cut != cuts.end(); ++cut) {
+      const size_t end = std::next(cut) == cuts.end() ? text.size() : *std::next(cut);
+      const text::Encoding part = tokenizer->encode(text.substr(*cut, end - *cut), false);
+      for (text::Token token : part.tokens) {
+        token.begin += *cut;
+        token.end += *cut;
+        all.tokens.push_back(std::move(token));
+      }
+      all.unknown_count += part.unknown_count;
+    }
+    if (ending) all.tokens.push_back(*ending);
+    return all;
+  }
+
+  // Control tokens in a quoted part are cut behind their first character until none is left.
+  text::Encoding encode_quoted(std::string_view text, std::span<const QuotedPart> quoted) const {
+    std::set<size_t> cuts;
+    if (!tokenizer || quoted.empty()) return encode(text);
+    while (true) {
+      text::Encoding encoding = encode_cut(text, cuts);
+      const size_t before = cuts.size();
+      for (const text::Token& token : encoding.tokens) {
+        const auto inside = [&](const QuotedPart& part) { return token.begin >= part.begin && token.end <= part.end; };
+        if (token.begin == token.end || std::ranges::none_of(quoted, inside) || !is_control(token.id)) continue;
+        const size_t place = token.begin + base::decode_utf8(text.substr(token.begin)).length;
+        if (place < token.end) cuts.insert(place);
+      }
+      if (cuts.size() == before) return encoding;
+    }
   }
 
   size_t limit_of(const RunOptions& options) const {
@@ -198,10 +240,21 @@ text::DecodeStream Session::decode_stream() const {
   return parts_->tokenizer->decode_stream(true);
 }
 
+std::string_view Session::piece_of(int64_t id) const {
+  if (!parts_->tokenizer) base::refuse("text", "a model with a vocabulary", "the toy, which has none");
+  return parts_->tokenizer->piece_of(id);
+}
+
+bool Session::is_control(int64_t id) const { return parts_->is_control(id); }
+
 TokenizedText Session::tokenize(std::string_view text, bool truncate) const {
+  return tokenize_quoted(text, {}, truncate);
+}
+
+TokenizedText Session::tokenize_quoted(std::string_view text, std::span<const QuotedPart> quoted, bool truncate) const {
   TokenizedText result;
   result.text = valid_utf8(text);
-  text::Encoding encoding = parts_->encode(result.text);
+  text::Encoding encoding = parts_->encode_quoted(result.text, quoted);
   const bool says_something =
       std::ranges::any_of(encoding.tokens, [](const text::Token& token) { return !token.special; });
   if (!says_something) base::refuse("text", "a text with at least one token", text.empty() ? "an empty text" : "none");

@@ -50,6 +50,14 @@ struct TokenizedText {
   bool begins_twice = false;                // the text itself has the token that the tokenizer puts in front
 };
 
+// The same text with U+FFFD in place of every invalid sequence.
+std::string valid_utf8(std::string_view text);
+
+// Bytes [begin, end) of a text that somebody else has written.
+struct QuotedPart {
+  size_t begin, end;
+};
+
 // The facade: a model with its tokenizer, from loading to a finished trace. Several threads may use one session.
 class Session {
  public:
@@ -71,6 +79,9 @@ class Session {
   // Throws: Error (usage) if the text has no token beside the special ones; with both numbers if there are more tokens
   // than positions and truncate is off.
   TokenizedText tokenize(std::string_view text, bool truncate = false) const;
+  // The same where control tokens that stand in a quoted part are read as the letters they are written with: what a
+  // person says cannot end the turn.
+  TokenizedText tokenize_quoted(std::string_view text, std::span<const QuotedPart> quoted, bool truncate = false) const;
 
   // What a trace of this text says about itself, but for what is recorded.
   capture::TraceInfo trace_info(const TokenizedText& tokenized) const;
@@ -101,6 +112,10 @@ class Session {
 
   // The same text as it grows, token by token; the session must outlive it.
   text::DecodeStream decode_stream() const;
+  // The piece of the vocabulary, and whether it is one that no text is written with, such as the end of a turn.
+  // Throws: Error for an id outside the vocabulary.
+  std::string_view piece_of(int64_t id) const;
+  bool is_control(int64_t id) const;
   // Tokens that end a text, as the model's files say.
   const std::vector<int64_t>& end_ids() const;
   // The chat template of a GGUF, or nothing; it is looked at for known names and never run.

@@ -72,7 +72,7 @@ class BlockRun {
   }
 
   void run_by_steps(std::span<const float> heads, std::span<float> middle, std::span<float> hidden) const {
-    linear::linear(heads, rows_, parameters_.attention.output, middle);
+    linear::linear(heads, rows_, parameters_.attention.output, middle, {}, context_.compute);
     show(Stage::attention_output, middle);
     finish_half(attention_norms(), hidden, middle);
     show(Stage::attention_block_output, middle);
@@ -97,7 +97,8 @@ class BlockRun {
       const size_t first = rows_ * block / blocks, rows = rows_ * (block + 1) / blocks - first;
       const std::span<float> x = hidden.subspan(first * d_model, rows * d_model);
       const std::span<float> h = middle.subspan(first * d_model, rows * d_model);
-      linear::linear(heads.subspan(first * width, rows * width), rows, parameters_.attention.output, h);
+      linear::linear(heads.subspan(first * width, rows * width), rows, parameters_.attention.output, h, {},
+                     context_.compute);
       finish_half(attention_norms(), x, h);
       if (config_.d_ff == 0) return;
       const std::span<float> own = wide.subspan(base::thread_index() * most * wide_width(), rows * wide_width());
@@ -140,7 +141,9 @@ class BlockRun {
                                          .mask = {},
                                          .sequences = workspace_.sequences,
                                          .turns = context_.turns,
-                                         .past = context_.past};
+                                         .past = context_.past,
+                                         .kept = context_.kept,
+                                         .compute = context_.compute};
     const attention::AttentionConfig config = config_.attention_of(watch_.layer);
     return attention::attend_with_heads(config, parameters_.attention, same, workspace_.attention, watch_);
   }
@@ -153,12 +156,12 @@ class BlockRun {
       const std::span<float> open = wide.subspan(hidden.size());
       const linear::LinearPart parts[] = {{&parameters_.feed_forward_gate, hidden, activated},
                                           {&parameters_.feed_forward_in, open}};
-      linear::linear(input, rows, parts);
+      linear::linear(input, rows, parts, context_.compute);
       multiply_rows(open, hidden);
     } else {
-      linear::linear(input, rows, parameters_.feed_forward_in, hidden, activated);
+      linear::linear(input, rows, parameters_.feed_forward_in, hidden, activated, context_.compute);
     }
-    linear::linear(hidden, rows, parameters_.feed_forward_out, output);
+    linear::linear(hidden, rows, parameters_.feed_forward_out, output, {}, context_.compute);
   }
 
   const ModelConfig& config_;

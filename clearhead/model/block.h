@@ -12,8 +12,10 @@ namespace clearhead::model {
 // What a block gets beside its parameters.
 struct BlockContext {
   const ModelConfig& config;
-  attention::RotaryTurns turns = {};    // of this layer
-  attention::PastKeys* past = nullptr;  // of this layer; null: nothing stands before the texts
+  attention::RotaryTurns turns = {};                         // of this layer
+  attention::KeyValueCache* past = nullptr;                  // of this layer; null: nothing stands before the texts
+  attention::Precision kept = attention::Precision::single;  // what keys and values are rounded to
+  linear::Compute compute = linear::Compute::single;         // of all products with parameters
 };
 
 // One block: tokens look at each other, then each is worked on by itself.

@@ -8,21 +8,29 @@
 
 namespace clearhead::model {
 
-KeyValueCache::KeyValueCache(const ModelConfig& config, size_t max_tokens)
-    : layers_(config.num_layers), key_width_(config.attention.num_kv_heads * config.attention.head_dim) {
-  for (attention::PastKeys& layer : layers_) {
-    layer.key.reserve(max_tokens * key_width_);
-    layer.value.reserve(max_tokens * config.attention.num_kv_heads * config.attention.value_dim);
-  }
+KeyValueCache::KeyValueCache(const ModelConfig& config, attention::Precision kept) {
+  for (size_t layer = 0; layer < config.num_layers; ++layer) layers_.emplace_back(config.attention_of(layer), kept);
 }
 
-size_t KeyValueCache::length() const { return layers_.back().key.size() / key_width_; }
+void KeyValueCache::truncate(size_t length) {
+  for (attention::KeyValueCache& layer : layers_) layer.truncate(length);
+}
 
-size_t KeyValueCache::bytes(const ModelConfig& config, size_t max_tokens) {
-  const attention::AttentionConfig& heads = config.attention;
-  return base::checked_product(std::array{config.num_layers, max_tokens, heads.num_kv_heads,
-                                          heads.head_dim + heads.value_dim, sizeof(float)})
-      .value_or(std::numeric_limits<size_t>::max());
+attention::RoundingError KeyValueCache::error() const {
+  attention::RoundingError sum;
+  for (const attention::KeyValueCache& layer : layers_) sum.add(layer.error());
+  return sum;
+}
+
+size_t KeyValueCache::bytes() const {
+  size_t sum = 0;
+  for (const attention::KeyValueCache& layer : layers_) sum += layer.bytes();
+  return sum;
+}
+
+size_t KeyValueCache::bytes(const ModelConfig& config, size_t tokens, attention::Precision kept) {
+  const size_t of_layer = attention::KeyValueCache::bytes(config.attention, tokens, kept);
+  return base::checked_product(std::array{config.num_layers, of_layer}).value_or(std::numeric_limits<size_t>::max());
 }
 
 }  // namespace clearhead::model

@@ -180,8 +180,9 @@ std::span<const float> Transformer::run(const ModelInput& input, Workspace& work
   const size_t rows = input.ids.size();
   for (size_t layer = 0; layer < config_.num_layers; ++layer) {
     base::check_interrupt();
-    attention::PastKeys* past = input.cache == nullptr ? nullptr : &input.cache->layer(layer);
-    run_block({config_, turns.of(layer), past}, parameters_.blocks[layer], rows, workspace, {observer, layer});
+    attention::KeyValueCache* past = input.cache == nullptr ? nullptr : &input.cache->layer(layer);
+    run_block({config_, turns.of(layer), past, input.keys_kept(), input.compute}, parameters_.blocks[layer], rows,
+              workspace, {observer, layer});
   }
   const std::span<float> hidden = workspace.hidden.span(rows * config_.d_model);
   if (config_.has_final_norm()) norm_rows(parameters_.final_norm, config_.norm_epsilon, hidden, hidden);

@@ -22,7 +22,13 @@ struct ModelInput {
   std::span<const int64_t> type_ids;     // [rows], or empty: all 0
   std::span<const size_t> lengths = {};  // tokens of each text, rows together; none: one text
   KeyValueCache* cache = nullptr;        // for one text and a causal model; run puts its keys and values into it
+  // What keys and values are rounded to as they are produced; a cache has its own word for it.
+  attention::Precision kept = attention::Precision::single;
 
+  // Of the products with the parameters of the blocks.
+  linear::Compute compute = linear::Compute::single;
+
+  attention::Precision keys_kept() const { return cache == nullptr ? kept : cache->kept(); }
   size_t first_position() const { return cache == nullptr ? 0 : cache->length(); }
 };
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "clearhead/attention/fused.h"
+#include "clearhead/attention/weights.h"
 #include "clearhead/base/parallel.h"
 #include "problem.h"
 #include "tests/support/error_text.h"
@@ -197,6 +198,82 @@ TEST(KeyValueCache, OfEachSequenceOfABatchMayHaveItsOwnLength) {
     const auto output = found.head_output.as<float>();
     EXPECT_TRUE(same_bits(output.first(120), rows_of(floats(long_text.run().head_output), 540, 539, 1)));
     EXPECT_TRUE(same_bits(output.subspan(120), rows_of(floats(short_text.run().head_output), 77, 76, 1)));
+  }
+}
+
+// Keys and values as a cache in bfloat16 keeps them.
+Problem rounded_text() {
+  Problem problem = text();
+  attention::round_to_bfloat16(problem.key);
+  attention::round_to_bfloat16(problem.value);
+  return problem;
+}
+
+TEST(KeyValueCache, InBfloat16HasTheBitsOfTheRoundedKeysAndValues) {
+  const Problem exact = text();
+  const auto truth = rounded_text().run();
+  const Threads threads;
+  for (const size_t count : {size_t{1}, size_t{2}, size_t{3}}) {
+    base::set_num_threads(count);
+    KeyValueCache cache(exact.config, attention::Precision::bfloat16);
+    for (const size_t part : {size_t{1}, size_t{250}, size_t{9}, size_t{1}, size_t{1}, size_t{278}}) {
+      const size_t first = cache.key_len();
+      append(cache, exact, first, part);
+      const auto found = attend(exact, cache, part);
+      EXPECT_TRUE(same_bits(floats(found.head_output), rows_of(floats(truth.head_output), 540, first, part)))
+          << count << " threads, key " << first;
+    }
+    EXPECT_EQ(cache.key_len(), 540U);
+    KeyValueCache in_floats(exact.config);
+    append(in_floats, exact, 0, 540);
+    EXPECT_EQ(cache.bytes() * 2, in_floats.bytes());
+    EXPECT_EQ(KeyValueCache::bytes(exact.config, 540, attention::Precision::bfloat16), cache.bytes());
+  }
+}
+
+TEST(KeyValueCache, InBfloat16KnowsWhetherValuesAreFinite) {
+  Problem problem = text(300);
+  problem.value[280 * 60 + 3] = kNaN;
+  KeyValueCache cache(problem.config, attention::Precision::bfloat16);
+  append(cache, problem, 0, 300);
+  std::vector<float> keys(256 * 24), values(256 * 32);
+  EXPECT_TRUE(cache.tile(0, 0, keys.data(), values.data()).finite);
+  EXPECT_FALSE(cache.tile(0, 1, keys.data(), values.data()).finite);
+  EXPECT_TRUE(cache.tile(1, 1, keys.data(), values.data()).finite);
+  cache.truncate(280);
+  EXPECT_TRUE(cache.tile(0, 1, keys.data(), values.data()).finite);
+}
+
+TEST(KeyValueCache, ShowsTheWeightsOfTheFullPass) {
+  for (const auto kept : {attention::Precision::single, attention::Precision::bfloat16}) {
+    const Problem problem = kept == attention::Precision::single ? text() : rounded_text();
+    KeyValueCache cache(problem.config, kept);
+    append(cache, problem, 0, 540);
+    cache.evict_before(1);
+    attention::AttentionConfig config = problem.config;
+    config.key_offset = 530;
+    config.left_window = 200;
+    const auto found = [&] {
+      const KeyValueCache* caches[] = {&cache};
+      attention::AttentionInput input;
+      input.query_len = 10;
+      input.key_len = 540;
+      input.query = rows_of(problem.query, 540, 530, 10);
+      input.caches = caches;
+      const auto output = attention::fused_attention(config, input);
+      const attention::RebuiltWeights source(config, input, {floats(output.row_reference), floats(output.row_sum)},
+                                             capture::Stage::kernel_scores);
+      std::vector<float> area(3 * 77);
+      source.tile({0, 4, 2, 3, 450, 77}, area);
+      std::vector<float> hidden(300);
+      source.tile({0, 4, 2, 1, 0, 300}, hidden);
+      for (const float score : hidden) EXPECT_EQ(score, -std::numeric_limits<float>::infinity());
+      return area;
+    }();
+    const attention::RebuiltWeights scores(problem.config, problem.input(), {}, capture::Stage::kernel_scores);
+    std::vector<float> expected(3 * 77);
+    scores.tile({0, 4, 532, 3, 450, 77}, expected);
+    EXPECT_TRUE(same_bits(found, expected));
   }
 }
 

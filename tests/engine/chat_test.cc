@@ -23,13 +23,30 @@ TEST(Chat, TemplatesAreToldByTheirMarks) {
 }
 
 TEST(Chat, AQuestionIsPutAsTheModelWantsIt) {
-  EXPECT_EQ(chat_prompt(ChatStyle::chatml, "S", "Q"),
+  const auto put = [](ChatStyle style, std::string_view system, std::string_view question) {
+    return chat_prompt(style, system, question).text;
+  };
+  EXPECT_EQ(put(ChatStyle::chatml, "S", "Q"),
             "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_EQ(chat_prompt(ChatStyle::chatml, "", "Q"), "<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_EQ(chat_prompt(ChatStyle::llama3, "", "Q"),
+  EXPECT_EQ(put(ChatStyle::chatml, "", "Q"), "<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(put(ChatStyle::llama3, "", "Q"),
             "<|start_header_id|>user<|end_header_id|>\n\nQ<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n");
-  EXPECT_EQ(chat_prompt(ChatStyle::llama2, "S", "Q"), "[INST] <<SYS>>\nS\n<</SYS>>\n\nQ [/INST]");
-  EXPECT_EQ(chat_prompt(ChatStyle::gemma, "", "Q"), "<start_of_turn>user\nQ<end_of_turn>\n<start_of_turn>model\n");
+  EXPECT_EQ(put(ChatStyle::llama2, "S", "Q"), "[INST] <<SYS>>\nS\n<</SYS>>\n\nQ [/INST]");
+  EXPECT_EQ(put(ChatStyle::gemma, "", "Q"), "<start_of_turn>user\nQ<end_of_turn>\n<start_of_turn>model\n");
+}
+
+TEST(Chat, WhatPeopleWroteIsKnown) {
+  for (const auto style : {ChatStyle::chatml, ChatStyle::llama3, ChatStyle::llama2, ChatStyle::gemma}) {
+    const ChatPrompt both = chat_prompt(style, "be kind", "a\xff?"), one = chat_prompt(style, "", "what");
+    ASSERT_EQ(both.quoted.size(), 2U);
+    ASSERT_EQ(one.quoted.size(), 1U);
+    const auto part = [](const ChatPrompt& prompt, size_t i) {
+      return prompt.text.substr(prompt.quoted[i].begin, prompt.quoted[i].end - prompt.quoted[i].begin);
+    };
+    EXPECT_EQ(part(both, 0), "be kind");
+    EXPECT_EQ(part(both, 1), "a\uFFFD?");
+    EXPECT_EQ(part(one, 0), "what");
+  }
 }
 
 }  // namespace

@@ -27,11 +27,14 @@ std::vector<int64_t> some_ids(size_t count) {
 }
 
 // The hidden states of ids read in parts of the given lengths, one part after the other.
-std::vector<float> in_parts(const Transformer& model, std::span<const int64_t> ids, const std::vector<size_t>& parts) {
-  KeyValueCache cache(model.config(), ids.size());
+std::vector<float> in_parts(const Transformer& model, std::span<const int64_t> ids, const std::vector<size_t>& parts,
+                            attention::Precision kept = attention::Precision::single,
+                            linear::Compute compute = linear::Compute::single) {
+  KeyValueCache cache(model.config(), kept);
   std::vector<float> hidden;
   for (const size_t part : parts) {
-    const tensor::Tensor one = model.run({.ids = ids.subspan(cache.length(), part), .type_ids = {}, .cache = &cache});
+    const tensor::Tensor one =
+        model.run({.ids = ids.subspan(cache.length(), part), .type_ids = {}, .cache = &cache, .compute = compute});
     hidden.insert(hidden.end(), one.as<float>().begin(), one.as<float>().end());
   }
   EXPECT_EQ(cache.length(), ids.size());
@@ -51,6 +54,47 @@ TEST(KeyValueCache, ATokenReadAfterOthersHasTheBitsOfTheSameTokenReadWithThem) {
   }
 }
 
+TEST(KeyValueCache, OfBfloat16HasTheBitsOfAPassThatRoundsItsKeys) {
+  const std::vector<int64_t> ids = some_ids(23);
+  constexpr auto kRounded = attention::Precision::bfloat16;
+  for (const char* name : kModels) {
+    const Transformer model = load(name).transformer;
+    const tensor::Tensor whole = model.run({.ids = ids, .type_ids = {}, .kept = kRounded}),
+                         floats = model.run({ids, {}});
+    const std::vector<float> truth(whole.as<float>().begin(), whole.as<float>().end());
+    EXPECT_NE(truth, std::vector<float>(floats.as<float>().begin(), floats.as<float>().end())) << name;
+    EXPECT_EQ(in_parts(model, ids, {23}, kRounded), truth) << name;
+    EXPECT_EQ(in_parts(model, ids, {1, 7, 2, 13}, kRounded), truth) << name;
+    EXPECT_EQ(in_parts(model, ids, std::vector<size_t>(23, 1), kRounded), truth) << name;
+  }
+}
+
+TEST(KeyValueCache, ProductsInBfloat16HaveTheSameBitsInAnyParts) {
+  const std::vector<int64_t> ids = some_ids(23);
+  constexpr auto kRounded = linear::Compute::bfloat16;
+  for (const char* name : kModels) {
+    const Transformer model = load(name).transformer;
+    const tensor::Tensor whole = model.run({.ids = ids, .type_ids = {}, .compute = kRounded}),
+                         floats = model.run({ids, {}});
+    const std::vector<float> truth(whole.as<float>().begin(), whole.as<float>().end());
+    EXPECT_NE(truth, std::vector<float>(floats.as<float>().begin(), floats.as<float>().end())) << name;
+    EXPECT_EQ(in_parts(model, ids, {1, 7, 2, 13}, attention::Precision::single, kRounded), truth) << name;
+    EXPECT_EQ(in_parts(model, ids, std::vector<size_t>(23, 1), attention::Precision::single, kRounded), truth) << name;
+  }
+}
+
+TEST(KeyValueCache, OfBfloat16IsHalfAsLargeAndKnowsItsError) {
+  const Transformer model = load("llama").transformer;
+  const std::vector<int64_t> ids = some_ids(23);
+  KeyValueCache floats(model.config()), rounded(model.config(), attention::Precision::bfloat16);
+  model.run({.ids = ids, .type_ids = {}, .cache = &floats});
+  model.run({.ids = ids, .type_ids = {}, .cache = &rounded});
+  EXPECT_EQ(rounded.bytes() * 2, floats.bytes());
+  EXPECT_EQ(floats.error().relative(), 0);
+  EXPECT_GT(rounded.error().relative(), 0x1p-11);  // 2^-9 / sqrt(3) of a number whose leading digits are 1
+  EXPECT_LT(rounded.error().relative(), 0x1p-9);
+}
+
 TEST(KeyValueCache, MoreTokensThanPositionsAreRefused) {
   const LoadedModel model = load("llama");
   const std::vector<int64_t> ids = some_ids(64);
@@ -64,7 +108,14 @@ TEST(KeyValueCache, MoreTokensThanPositionsAreRefused) {
 
 TEST(KeyValueCache, ItsBytesAreCounted) {
   const ModelConfig config = load("llama").transformer.config();
-  EXPECT_EQ(KeyValueCache::bytes(config, 10), 2U * 10 * 2 * (6 + 6) * 4);
+  const size_t tile = 2 * 256 * (6 + 16) * 4;  // kv heads, keys, a key and a value up to a whole panel
+  EXPECT_EQ(KeyValueCache::bytes(config, 0), 0U);
+  EXPECT_EQ(KeyValueCache::bytes(config, 256), 2 * tile);
+  EXPECT_EQ(KeyValueCache::bytes(config, 257), 2 * 2 * tile);
+  EXPECT_EQ(KeyValueCache::bytes(config, 10, attention::Precision::bfloat16), tile);
+  KeyValueCache cache(config);
+  load("llama").transformer.run({.ids = some_ids(3), .type_ids = {}, .cache = &cache});
+  EXPECT_EQ(cache.bytes(), KeyValueCache::bytes(config, 3));
   EXPECT_EQ(KeyValueCache::bytes(config, ~size_t{0}), ~size_t{0});
 }
 

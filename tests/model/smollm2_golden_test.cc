@@ -72,7 +72,7 @@ Drift drift_of(size_t text) {
 
 // The likeliest token that does not end the text, again and again.
 std::vector<int64_t> continued(const std::vector<int64_t>& ids, size_t count) {
-  KeyValueCache cache(smollm2().config(), ids.size() + count);
+  KeyValueCache cache(smollm2().config());
   tensor::Tensor hidden = smollm2().run({.ids = ids, .type_ids = {}, .cache = &cache});
   std::vector<int64_t> found;
   while (found.size() < count) {

@@ -14,6 +14,7 @@
 #include "clearhead/apps/cli/commands.h"
 #include "clearhead/apps/cli/common.h"
 #include "clearhead/apps/cli/console.h"
+#include "clearhead/apps/cli/sampling_flags.h"
 #include "clearhead/apps/cli/watch.h"
 #include "clearhead/base/error.h"
 #include "clearhead/base/interrupt.h"
@@ -33,6 +34,7 @@ struct Flags {
   std::optional<std::string> prompt, file;
   std::string model, memory_limit, chat, system;
   engine::GenerateOptions options;
+  std::string cache = "float", compute = "float";
   bool attend = false, chat_given = false;
 };
 
@@ -46,8 +48,8 @@ std::string read_prompt(const Flags& flags) {
 // Words for every token that a head may have looked at: those of the prompt, then the new ones.
 class Words {
  public:
-  Words(const engine::Session& session, const std::string& prompt) {
-    for (const capture::TraceToken& token : session.tokenize(prompt, true).tokens) words_.push_back(token.text);
+  explicit Words(const engine::TokenizedText& prompt) {
+    for (const capture::TraceToken& token : prompt.tokens) words_.push_back(token.text);
   }
   void add(const std::string& word) {
     const size_t begin = word.find_first_not_of(' ');  // words of the prompt are without it too
@@ -107,16 +109,18 @@ std::string generated_json(const std::string& model, const engine::Generated& re
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string asked(const Flags& flags, const engine::Session& session) {
+engine::TokenizedText asked(const Flags& flags, const engine::Session& session) {
   const std::string prompt = read_prompt(flags);
-  if (!flags.chat_given) return prompt;
+  report_invalid_text(prompt);
+  if (!flags.chat_given) return session.tokenize(prompt, true);
   const engine::ChatStyle style =
       flags.chat == "auto" ? engine::recognise_chat(session.chat_template()) : engine::parse_chat(flags.chat);
-  return engine::chat_prompt(style, flags.system, prompt);
+  const engine::ChatPrompt chat = engine::chat_prompt(style, flags.system, prompt);
+  return session.tokenize_quoted(chat.text, chat.quoted, true);
 }
 
 // Whoever interrupts a text finds the next prompt on a line of its own.
-engine::Generated write_on(const engine::Session& session, const std::string& prompt,
+engine::Generated write_on(const engine::Session& session, const engine::TokenizedText& prompt,
                            const engine::GenerateOptions& options, const Flags& flags) {
   try {
     return engine::generate(session, prompt, options);
@@ -130,10 +134,12 @@ void run(const Flags& flags) {
   const views::Style style = flags.output.apply();
   const engine::Session session = open_session(flags.model.empty() ? kWriter : flags.model);
   for (const std::string& warning : session.warnings()) note(warning);
-  const std::string prompt = asked(flags, session);
+  const engine::TokenizedText prompt = asked(flags, session);
   engine::GenerateOptions options = flags.options;
   if (!flags.memory_limit.empty()) options.memory_limit = parse_bytes(flags.memory_limit, "--memory-limit");
-  Words words(session, prompt);
+  if (flags.compute == "bf16") options.compute = linear::Compute::bfloat16;
+  if (flags.cache == "bf16") options.cache = attention::Precision::bfloat16;
+  Words words(prompt);
   if (flags.attend) options.looks = kLooks;
   if (flags.attend && !flags.output.json) {
     options.on_token = [&](const std::string& text, const std::vector<engine::Look>& looks) {
@@ -146,29 +152,19 @@ void run(const Flags& flags) {
   const engine::Generated result = write_on(session, prompt, options, flags);
   if (flags.output.json) return write_output(generated_json(session.name(), result, flags.attend));
   if (!flags.attend) write_output("\n");
+  if (flags.compute == "bf16") {
+    note(
+        fmt::format("products in bf16: what is multiplied is rounded to 8 bits; at the first tokens of the prompt the "
+                    "logits are off by {:.2g} % of their standard deviation, and the text may be another",
+                    100 * result.compute_error));
+  }
+  if (flags.cache == "bf16") {
+    note(fmt::format("cache in bf16: {:.1f} MB; rounding changed keys and values by {:.2g} % (root mean square)",
+                     double(result.cache_bytes) / 1e6, 100 * result.cache_error.relative()));
+  }
   if (result.stopped_by == "context") {
     note(fmt::format("stopped at {} tokens, the positions of the model", session.config().context_len));
   }
-}
-
-void add_sampling_flags(CLI::App& command, engine::Sampling& sampling) {
-  command.add_option("--temperature", sampling.temperature, "0: always the likeliest token (default); 1: as trained")
-      ->type_name("T");
-  command.add_option("--top-k", sampling.top_k, "draw among the K likeliest tokens only (default 0: all)")
-      ->check(whole_number)
-      ->type_name("K");
-  command
-      .add_option("--top-p", sampling.top_p, "draw among the fewest tokens whose probabilities sum to P (default 1)")
-      ->type_name("P");
-  command.add_option("--min-p", sampling.min_p, "draw among tokens at least P times as likely as the likeliest")
-      ->type_name("P");
-  command
-      .add_option("--repetition-penalty", sampling.repetition_penalty,
-                  "above 1: tokens of the text so far are less likely")
-      ->type_name("R");
-  command.add_option("--seed", sampling.seed, "the same seed draws the same tokens (default 0)")
-      ->check(whole_number)
-      ->type_name("S");
 }
 
 }  // namespace
@@ -192,6 +188,16 @@ void add_generate(CLI::App& program, Action& action) {
   command.add_option("--system", flags->system, "with --chat: an instruction before the question")
       ->needs(chat)
       ->type_name("TEXT");
+  command
+      .add_option("--compute", flags->compute,
+                  "what products are computed in: float (default), or bf16, faster on machines with AVX512_BF16")
+      ->check(CLI::IsMember({"float", "bf16"}))
+      ->type_name("TYPE");
+  command
+      .add_option("--cache", flags->cache,
+                  "what keys and values are kept in: float (default), or bf16, half the memory, rounded")
+      ->check(CLI::IsMember({"float", "bf16"}))
+      ->type_name("TYPE");
   command.add_flag("--attend", flags->attend, "show of each new token where the heads looked that looked hardest");
   command
       .add_option("--memory-limit", flags->memory_limit,

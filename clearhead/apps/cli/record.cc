@@ -8,8 +8,10 @@
 #include "clearhead/apps/cli/commands.h"
 #include "clearhead/apps/cli/common.h"
 #include "clearhead/apps/cli/console.h"
+#include "clearhead/apps/cli/sampling_flags.h"
 #include "clearhead/apps/cli/watch.h"
 #include "clearhead/base/error.h"
+#include "clearhead/engine/generate.h"
 
 namespace clearhead::apps {
 namespace {
@@ -18,12 +20,23 @@ struct Flags {
   TextFlags text;
   OutputFlags output;
   std::string stages = "all", layers, heads, path;
+  engine::GenerateOptions writing{.max_tokens = 0};
 };
 
 std::string stage_names() {
   std::string names = "Stages:";
   for (const auto& row : capture::stages()) names += fmt::format(" {}", row.name);
   return names;
+}
+
+// The text and, if it is to be continued, what the model writes after it: one pass over both has the bits of the
+// writing.
+engine::TokenizedText text_of(const engine::Session& session, const std::string& text, const Flags& flags) {
+  engine::TokenizedText tokens = read_text(session, text, flags.text);
+  if (flags.writing.max_tokens == 0) return tokens;
+  engine::GenerateOptions writing = flags.writing;
+  writing.memory_limit = flags.text.run_options().memory_limit;
+  return engine::whole_text(session, tokens, engine::generate(session, tokens, writing));
 }
 
 void run(const Flags& flags) {
@@ -47,7 +60,8 @@ void run(const Flags& flags) {
   if (!flags.heads.empty()) {
     selection.heads = capture::parse_index_set(flags.heads, "--heads", config.attention.num_heads);
   }
-  const engine::Session::Recorded recorded = watch_into(session, text, selection, flags.text, flags.path);
+  const engine::Session::Recorded recorded =
+      watch_into(session, text_of(session, text, flags), selection, flags.text, flags.path);
   if (flags.output.json) {
     const nlohmann::ordered_json result = {
         {"path", flags.path}, {"tokens", recorded.tokens}, {"bytes", recorded.bytes}};
@@ -66,6 +80,12 @@ void add_record(CLI::App& program, Action& action) {
   command.add_option("--stages", flags->stages, "stages to keep, separated by commas (default: all)")->type_name("A,B");
   command.add_option("--layers", flags->layers, "layers to keep, such as 0-3,5 (default: all)")->type_name("SET");
   command.add_option("--heads", flags->heads, "heads to keep, such as 1,5 (default: all)")->type_name("SET");
+  command
+      .add_option("--max-tokens", flags->writing.max_tokens,
+                  "let the model continue the text by at most N tokens and record both (default 0)")
+      ->check(whole_number)
+      ->type_name("N");
+  add_sampling_flags(command, flags->writing.sampling);
   command.add_option("--output", flags->path, "the file to write")->required()->type_name("FILE");
   add_output_flags(command, flags->output);
   command.callback([flags, &action] { action = [flags] { run(*flags); }; });

@@ -21,9 +21,10 @@
 #include "clearhead/engine/batch.h"
 
 namespace clearhead::apps {
-namespace {
 
 using Place = std::optional<std::pair<capture::Stage, size_t>>;  // stage and layer
+
+namespace {
 
 // Pictures of values that are no numbers mean nothing: say where they begin.
 void report_non_finite(const Place& place, const std::string& name = "") {
@@ -54,21 +55,16 @@ engine::Session open_session(const std::string& model, const std::vector<std::st
   return engine::Session::open(name);
 }
 
-namespace {
-
-// The tokens of a text, with a word on standard error about what the reader should know.
-engine::TokenizedText read(const engine::Session& session, const std::string& text, const TextFlags& flags) {
+engine::TokenizedText read_text(const engine::Session& session, const std::string& text, const TextFlags& flags) {
   report_invalid_text(text);
   engine::TokenizedText tokenized = session.tokenize(text, flags.truncate);
   report_tokenization(session, tokenized);
   return tokenized;
 }
 
-}  // namespace
-
 capture::Trace watch(const engine::Session& session, const std::string& text, const capture::Selection& selection,
                      const TextFlags& flags, const std::function<size_t(size_t seq_len)>& afterwards) {
-  const engine::TokenizedText tokenized = read(session, text, flags);
+  const engine::TokenizedText tokenized = read_text(session, text, flags);
   Progress progress(fmt::format("reading through {}", session.name()));
   engine::RunOptions options = flags.run_options();
   if (afterwards) options.afterwards = afterwards(tokenized.tokens.size());
@@ -159,10 +155,9 @@ void watch_each(const engine::Session& session, const capture::Selection& select
   write_output(result);
 }
 
-engine::Session::Recorded watch_into(const engine::Session& session, const std::string& text,
+engine::Session::Recorded watch_into(const engine::Session& session, const engine::TokenizedText& tokenized,
                                      const capture::Selection& selection, const TextFlags& flags,
                                      const std::string& path) {
-  const engine::TokenizedText tokenized = read(session, text, flags);
   Progress progress(fmt::format("reading through {}", session.name()));
   engine::RunOptions options = flags.run_options();
   options.progress = [&](size_t done, size_t total) { progress.step(done, total); };

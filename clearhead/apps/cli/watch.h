@@ -14,6 +14,9 @@ namespace clearhead::apps {
 // Opens the model, or the default one, with a word on standard error if it takes long.
 engine::Session open_session(const std::string& model, const std::vector<std::string>& texts = {});
 
+// Says on standard error where a text is not UTF-8, if it is not.
+void report_invalid_text(const std::string& text);
+
 // Runs the session on a text with a progress bar, says what the reader should know about the tokens, and returns what
 // was selected; stages of [query, key] are rebuilt when somebody looks (Trace::source). afterwards, if given, says how
 // many bytes whoever looks needs for that many tokens (RunOptions::afterwards).
@@ -26,8 +29,11 @@ capture::Trace watch(const engine::Session& session, const std::string& text, co
 void watch_each(const engine::Session& session, const capture::Selection& selection, const TextFlags& flags, bool json,
                 const std::function<std::string(const capture::Trace&)>& work);
 
-// The same into a trace file, written while the run goes on.
-engine::Session::Recorded watch_into(const engine::Session& session, const std::string& text,
+// The tokens of a text, with a word on standard error about what the reader should know.
+engine::TokenizedText read_text(const engine::Session& session, const std::string& text, const TextFlags& flags);
+
+// Into a trace file, written while the run goes on.
+engine::Session::Recorded watch_into(const engine::Session& session, const engine::TokenizedText& tokenized,
                                      const capture::Selection& selection, const TextFlags& flags,
                                      const std::string& path);
 
