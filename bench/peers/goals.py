@@ -14,6 +14,12 @@ ENCODER = (1.12, 1.25)   # times as fast as the fastest peer, each shape
 TOKENIZER = {"WordPiece": (10, 15), "BPE": (10, 15), "Unigram": (4, 8)}  # times the tokenizers library, one thread
 MEMORY = (32, 8)         # MB
 THREADS = (1.85, 1.95)   # times as fast with two threads, what takes over 5 ms
+LLAMA = {"AVX2": {"prompt": (1.6, 2.2), "decode": (0.9, 1.15)}, "AVX-512": {"prompt": (1.1, 1.5), "decode": (0.9, 1.15)}}
+LLAMA_BF16 = {"prompt": (1.0, 1.2), "decode": (1.0, 1.15)}  # a file in BF16, float activations
+LLAMA_ROUNDED = (1.3, 1.7)                                   # the same with activations in BF16, a prompt
+FIRST_TOKEN = (0.35, 0.15)                                   # seconds
+RESIDENT = {"float": (150, 110), "bf16": (150, 70)}          # MB over the size of the file, 2048 tokens
+LOOKS = (10, 5)                                              # percent more time
 EAGER_SHAPE = "1x9/3 2048 64 causal"
 LONG = 512               # keys
 

@@ -6,7 +6,7 @@ before the clock starts.
     measure.py CLEARHEAD.json RESULTS.json [--quick]
 
 CLEARHEAD.json is what `clearhead bench --json` printed; its shapes are measured. Needs the environment that environment.sh
-makes, and the model minilm.
+makes, and the models minilm and smollm2-135m-instruct.
 """
 import argparse
 import datetime
@@ -15,12 +15,15 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy
 from safetensors.numpy import load_file
 
+import decoder
 import growth
+import peer_llama
 import peer_onnx
 import peer_openvino
 import peer_tokenizers
@@ -102,11 +105,16 @@ def bf16_row(ours, text, effort):
     return contest.row(effort, operations=shape.operations)
 
 
-def model_files():
+def place_of(name):
     listing = subprocess.run([PROGRAM, "models", "--json"], capture_output=True, check=True, text=True).stdout
-    folder = next(model["path"] for model in json.loads(listing)["models"] if model["name"] == MODEL)
-    if not folder:
-        raise SystemExit(f"the model {MODEL} is missing; fetch it with: clearhead fetch {MODEL}")
+    place = next(model["path"] for model in json.loads(listing)["models"] if model["name"] == name)
+    if not place:
+        raise SystemExit(f"the model {name} is missing; fetch it with: clearhead fetch {name}")
+    return place
+
+
+def model_files():
+    folder = place_of(MODEL)
     config = json.loads((pathlib.Path(folder) / "config.json").read_text(encoding="utf-8"))
     return config, load_file(pathlib.Path(folder) / "model.safetensors")
 
@@ -156,7 +164,7 @@ def main():
     if busy > 0.3:
         say(f"  other work keeps {busy:.1f} processors busy: the numbers will say little")
     results = {"date": datetime.date.today().isoformat(), "threads": threads, "busy": busy, "bench": bench,
-               "versions": [peer.version for peer in (peer_torch, peer_onnx, peer_openvino, peer_tokenizers)]}
+               "versions": [peer.version for peer in (peer_torch, peer_onnx, peer_openvino, peer_tokenizers, peer_llama)]}
     shapes = shapes_in(bench, "attention")
     results["attention"] = [attention_row(ours, text, threads, effort) for text in shapes]
     if bench["peaks"][0]["bf16_gflops"]:
@@ -164,6 +172,9 @@ def main():
     files = model_files()
     results["encoder"] = [encoder_row(ours, files, text, threads, effort) for text in shapes_in(bench, "encoder")]
     results["tokenizers"] = peer_tokenizers.rows(ours, effort, flags.quick, say)
+    with tempfile.TemporaryDirectory() as folder:
+        has_bf16 = bool(bench["peaks"][0]["bf16_gflops"])
+        results["decoder"] = decoder.measure(ours, place_of(decoder.MODEL), threads, effort, folder, has_bf16, say)
     results["growth"] = growth.rows(ours, threads, flags.quick, say)
     ours.close()
     flags.results.parent.mkdir(parents=True, exist_ok=True)

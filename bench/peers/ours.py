@@ -46,6 +46,9 @@ class Clearhead:
     def prepare_encoder(self, model, ids):
         return self.prepare("encoder", {"ids": ids}, "hidden", model=model)
 
+    def prepare_decoder(self, model, shape, ids, precision="f32"):
+        return self.prepare("decoder", {"ids": ids}, "logits", model=str(model), shape=shape, precision=precision)
+
     def turn(self, evidence, seconds):
         return self.ask(run=evidence, seconds=seconds)["seconds"]
 

@@ -210,6 +210,41 @@ class Section:
             "\nMade-up texts of frequent and rare words (`bench/peers/texts.py`); the ids of all are equal. WordPiece of "
             "minilm, BPE of smollm2, Unigram of multilingual-e5-small.\n")
 
+    def decoder(self):
+        """Beside llama.cpp; nothing in results of a time before there were decoders."""
+        found = self.results.get("decoder")
+        if found is None:
+            return ""
+        name, rows = goals.machine_class(self.features), []
+        for row in found["rows"]:
+            what, times = row["shape"].split()[0], {who: result["median"] for who, result in row["results"].items()}
+            factor, label = times["llama.cpp"] / times["clearhead"], f"smollm2 {row['stored']} {row['shape']}"
+            bounds = goals.LLAMA_BF16[what] if row["stored"] == "BF16" else goals.LLAMA.get(name, goals.LLAMA["AVX2"])[what]
+            verdict = self.judge(f"{label}, against llama.cpp", factor, bounds, lambda x: f"{x:.2f}")
+            rate = {who: f"{row['tokens'] / seconds:.0f}" for who, seconds in times.items()}
+            if "clearhead bf16" in times and row["stored"] == "BF16":
+                self.judge(f"{label}, activations in BF16", times["llama.cpp"] / times["clearhead bf16"],
+                           goals.LLAMA_ROUNDED, lambda x: f"{x:.2f}")
+            if "clearhead looks" in times:
+                more = 100 * (times["clearhead looks"] / times["clearhead"] - 1)
+                self.judge(f"{label}, looking on", more, goals.LOOKS, lambda x: f"{x:+.1f} %", less=True)
+                rate["clearhead looks"] += f" ({more:+.1f} %)"
+            rows.append([row["stored"], row["shape"]] + [rate.get(who, "-") for who in (
+                "clearhead", "clearhead bf16", "clearhead looks", "llama.cpp")] +
+                        [f"{factor:.2f}", verdict, f"{100 * row['difference']:.1f} %"])
+        first = found["first_token_seconds"]
+        self.judge("start to first token", first, goals.FIRST_TOKEN, lambda x: f"{x:.2f} s", less=True)
+        memory = {cache: size / 1e6 for cache, size in found["memory_over_file"].items()}
+        for cache, megabytes in memory.items():
+            self.judge(f"memory over the file, 2048 tokens, cache in {cache}", megabytes, goals.RESIDENT[cache],
+                       lambda x: f"{x:.0f} MB", less=True)
+        head = ["file", "shape", "Clearhead", "products in BF16", "looking on", "llama.cpp", "times llama.cpp", "", "apart"]
+        return ("\n### Decoders (SmolLM2-135M-Instruct), tokens/s\n\n" + table(head, rows) +
+                "\nApart: how far the logits of llama.cpp are from ours, root mean square, in standard deviations of the "
+                "logits; it multiplies parameters of few bits with activations of 8 bits, we with floats. From the start of "
+                f"the program to its first token, with the file in memory: {first:.2f} s. Resident memory over the size of "
+                f"the file, 2048 tokens read: {memory['float']:.0f} MB, with the cache in BF16 {memory['bf16']:.0f} MB.\n")
+
     def picture(self):
         """Name and content of the picture that the section shows."""
         title = f"Causal attention, 9 heads over 3 of 64, {self.threads} threads: {self.kind}"
@@ -247,7 +282,7 @@ class Section:
                  "\n### The whole encoder (all-MiniLM-L6-v2, F32)\n\n" + self.encoder(),
                  "\nAgainst others, tokens/s:\n\n" + self.contest(
                      "encoder", goals.ENCODER, None, lambda row, s: f"{row['tokens'] / s:.0f}"),
-                 "\n### Memory\n\n" + self.memory(), "\n### Tokenizer\n\n" + self.tokenizer(),
+                 self.decoder(), "\n### Memory\n\n" + self.memory(), "\n### Tokenizer\n\n" + self.tokenizer(),
                  "\n### How the cost grows\n\n" + self.growth()]
         goal_table = "\n### Goals\n\n" + table(["what", "must", "medal", "reached", ""], self.goals)
         return "\n".join(parts).replace("\n\n\n", "\n\n") + goal_table + self.missed()

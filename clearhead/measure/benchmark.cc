@@ -164,6 +164,36 @@ void measure_encoder(const engine::Session& session, std::span<const EncoderShap
   }
 }
 
+void measure_decoder(const engine::Session& session, std::span<const DecoderShape> shapes, const Options& options,
+                     Report& report) {
+  for (const DecoderShape& shape : shapes) {
+    DecoderRun single(session, shape);
+    std::optional<DecoderRun> bfloat16;
+    if (has_bf16_products() && !shape.decodes) bfloat16.emplace(session, shape, linear::Compute::bfloat16);
+    single.run();
+    Rounds rounds(options);
+    for (const size_t threads : options.threads) {
+      Row row{.name = "decoder", .shape = shape.text(), .evidence = "none"};
+      row.threads = threads;
+      rounds.add(row, [&single] { single.run(); });
+      if (shape.decodes) {
+        row.evidence = "looks";
+        rounds.add(row, [&single] { single.run(true); });
+      } else if (bfloat16) {
+        row.precision = "bf16";
+        rounds.add(row, [&bfloat16] { bfloat16->run(); });
+      }
+    }
+    for (Row& row : rounds.take()) {
+      const EncoderShape as_text{1, shape.context};
+      if (!shape.decodes) set_rate(row, encoder_operations(session.config(), as_text), rounds.peak_of(row));
+      row.tokens_per_second = double(single.tokens()) / row.seconds;
+      report.rows.push_back(std::move(row));
+    }
+    options.progress();
+  }
+}
+
 void measure_tokenizer(std::string_view model, size_t text_bytes, const Options& options, Report& report) {
   const auto checkpoint = format::Checkpoint::open(format::resolve_model(model).path);
   const auto tokenizer = text::Tokenizer::from_file(checkpoint.tokenizer_path());

@@ -12,6 +12,7 @@
 #include "clearhead/engine/session.h"
 #include "clearhead/measure/attention_shape.h"
 #include "clearhead/measure/clock.h"
+#include "clearhead/measure/decoder_run.h"
 #include "clearhead/measure/encoder_run.h"
 #include "clearhead/measure/peak.h"
 
@@ -19,9 +20,9 @@ namespace clearhead::measure {
 
 // One measured number, beside the peak of the same rounds. What has no meaning for it is absent.
 struct Row {
-  std::string name;               // attention, attention memory, encoder, tokenizer
-  std::string shape;              // as AttentionShape and EncoderShape write it; of a tokenizer: ids or tokens
-  std::string evidence = "";      // name_of an Evidence; empty: there is no choice
+  std::string name;   // attention, attention memory, encoder, decoder, tokenizer
+  std::string shape;  // as AttentionShape, EncoderShape and DecoderShape write it; of a tokenizer: ids or tokens
+  std::string evidence = "";      // name_of an Evidence, looks or none of a decoder; empty: there is no choice
   std::string precision = "f32";  // of products: f32, or bf16 where the processor has them; peak_gflops is theirs
   size_t threads = 1;
   double seconds = 0, best_seconds = 0;  // the middle one and the best of all rounds
@@ -51,6 +52,8 @@ void measure_peaks(const Options& options, Report& report);
 void measure_attention(std::span<const AttentionShape> shapes, const Options& options, Report& report);
 void measure_attention_memory(const AttentionShape& shape, const Options& options, Report& report);
 void measure_encoder(const engine::Session& session, std::span<const EncoderShape> shapes, const Options& options,
+                     Report& report);
+void measure_decoder(const engine::Session& session, std::span<const DecoderShape> shapes, const Options& options,
                      Report& report);
 void measure_tokenizer(std::string_view model, size_t text_bytes, const Options& options, Report& report);
 

@@ -46,7 +46,8 @@ double encoder_operations(const model::ModelConfig& config, const EncoderShape& 
   const double d_model = double(config.d_model);
   const double query = double(heads.num_heads * heads.head_dim), key = double(heads.num_kv_heads * heads.head_dim);
   const double value = double(heads.num_kv_heads * heads.value_dim), output = double(heads.num_heads * heads.value_dim);
-  const double maps = 2 * d_model * (query + key + value + output) + 4 * d_model * double(config.d_ff);
+  const double wide = (config.gated ? 6 : 4) * d_model * double(config.d_ff);
+  const double maps = 2 * d_model * (query + key + value + output) + wide;
   const double seen = double(shape.seq_len) * (heads.causal == attention::Causal::none ? 1 : 0.5);
   return double(config.num_layers * shape.tokens()) * (maps + 2 * seen * (query + output));
 }

@@ -16,7 +16,7 @@ class Bench(unittest.TestCase):
         found = document("bench", "--quick", "--threads", "2", "--model", "minilm")
         validate(found, json.loads((ROOT / "docs/schema/bench.schema.json").read_text()))
         self.assertEqual([peak["threads"] for peak in found["peaks"]], [1, 2])
-        self.assertEqual({row["name"] for row in found["rows"]}, {"attention", "attention memory", "encoder", "tokenizer"})
+        self.assertEqual({row["name"] for row in found["rows"]}, {"attention", "attention memory", "encoder", "decoder", "tokenizer"})
         for row in found["rows"]:
             if row["share"] is not None:
                 self.assertAlmostEqual(row["share"], row["gflops"] / row["peak_gflops"], delta=1e-9)
@@ -28,6 +28,13 @@ class Bench(unittest.TestCase):
         self.assertEqual(page.returncode, 0, page.err)
         self.assertIn("2x4/2 32 16 causal", page.out)
         self.assertEqual(page.err, "")
+
+    def test_a_decoder_is_measured_alone(self):
+        found = document("bench", "decoder", "--quick", "--threads", "1", "--shape", "prompt 20", "--shape", "decode 5")
+        rows = {(row["shape"], row["evidence"], row["precision"]): row for row in found["rows"]}
+        self.assertGreater(rows["prompt 20", "none", "f32"]["tokens_per_second"], 0)
+        self.assertGreater(rows["decode 5", "looks", "f32"]["tokens_per_second"], 0)
+        self.assertEqual(run("bench", "decoder", "--shape", "think 5").returncode, 2)
 
     def test_bench_takes_turns_with_another_program(self):
         with tempfile.TemporaryDirectory() as folder:

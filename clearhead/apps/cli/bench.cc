@@ -12,12 +12,14 @@
 #include "clearhead/base/output_file.h"
 #include "clearhead/base/parallel.h"
 #include "clearhead/base/target.h"
+#include "clearhead/format/known_models.h"
 #include "clearhead/measure/attention_run.h"
 
 namespace clearhead::apps {
 namespace {
 
 constexpr size_t kTextBytes = 1'000'000, kQuickTextBytes = 20'000;
+constexpr const char* kWriter = "smollm2-135m-instruct";
 constexpr double kQuickOperations = 1e8;  // of a shape that --quick measures
 constexpr const char* kMemoryShape = "1x9/3 16384 64 causal";
 constexpr const char* kQuickMemoryShape = "1x9/3 512 64 causal";
@@ -53,9 +55,33 @@ std::vector<measure::EncoderShape> encoder_shapes(const Flags& flags, const engi
   return shapes;
 }
 
+std::vector<measure::DecoderShape> decoder_shapes(const Flags& flags, const engine::Session& session) {
+  std::vector<measure::DecoderShape> shapes;
+  for (const std::string& text : flags.shapes) shapes.push_back(measure::DecoderShape::parse(text));
+  if (!shapes.empty()) return shapes;
+  if (flags.quick) return {{false, 24}, {true, 8}};
+  const size_t context_len = session.config().context_len;
+  for (const measure::DecoderShape& shape : measure::decoder_shapes()) {
+    if (context_len == 0 || shape.context + measure::kDecodedTokens <= context_len) shapes.push_back(shape);
+  }
+  return shapes;
+}
+
+// The model that is measured as a decoder: the one that was named, if decoders alone are measured, or the one that
+// writes; none if all is measured and it is not here.
+std::optional<engine::Session> decoder_session(const Flags& flags) {
+  if (!flags.measures("decoder")) return std::nullopt;
+  if (flags.what.empty()) {
+    const format::KnownModel* writer = format::find_known_model(kWriter);
+    if (writer == nullptr || !format::present(*writer)) return std::nullopt;
+  }
+  const bool named = flags.what == "decoder" && !flags.model.empty();
+  return engine::Session::open(named ? flags.model : kWriter);
+}
+
 void check(const Flags& flags) {
-  if (!flags.shapes.empty() && flags.what != "attention" && flags.what != "encoder") {
-    base::refuse("command line", "--shape with attention or encoder", "it without");
+  if (!flags.shapes.empty() && (flags.what.empty() || flags.what == "tokenizer")) {
+    base::refuse("command line", "--shape with attention, encoder or decoder", "it without");
   }
   if (!flags.target.empty()) base::force_simd_target(flags.target);
 }
@@ -79,7 +105,10 @@ measure::Report measure_all(const Flags& flags) {
   }
   std::vector<measure::AttentionShape> attentions;
   if (flags.measures("attention")) attentions = attention_shapes(flags);
-  const size_t steps = 1 + attentions.size() + encoders.size();
+  const std::optional<engine::Session> writer = decoder_session(flags);
+  std::vector<measure::DecoderShape> decoders;
+  if (writer) decoders = decoder_shapes(flags, *writer);
+  const size_t steps = 1 + attentions.size() + encoders.size() + decoders.size();
   options.progress = [&progress, steps, done = size_t{0}]() mutable { progress.step(++done, steps); };
 
   measure::Report report;
@@ -90,6 +119,7 @@ measure::Report measure_all(const Flags& flags) {
     measure::measure_attention_memory(shape, options, report);
   }
   if (session) measure::measure_encoder(*session, encoders, options, report);
+  if (writer) measure::measure_decoder(*writer, decoders, options, report);
   if (flags.measures("tokenizer")) {
     const std::string model = session ? session->name() : model_or_default(flags.model);
     measure::measure_tokenizer(model, flags.quick ? kQuickTextBytes : kTextBytes, options, report);
@@ -102,14 +132,14 @@ measure::Report measure_all(const Flags& flags) {
 void add_bench(CLI::App& program, Action& action) {
   auto flags = std::make_shared<Flags>();
   CLI::App& command = *program.add_subcommand("bench", "Measure how fast this machine does it, beside its peak");
-  command.add_option("what", flags->what, "attention, encoder or tokenizer (default: all)")
-      ->check(CLI::IsMember({"attention", "encoder", "tokenizer"}))
+  command.add_option("what", flags->what, "attention, encoder, decoder or tokenizer (default: all)")
+      ->check(CLI::IsMember({"attention", "encoder", "decoder", "tokenizer"}))
       ->type_name("WHAT");
   add_model_flag(command, flags->model);
   command
       .add_option("--shape", flags->shapes,
                   "this shape instead: \"1x9/3 512 64 causal\" (batch x heads / kv heads, length, head size) or, of an "
-                  "encoder, 8x128; may be said again")
+                  "encoder, 8x128 or, of a decoder, \"prompt 512\" or \"decode 512\"; may be said again")
       ->type_name("S");
   command.add_option("--target", flags->target, "SIMD target of the kernels, such as AVX2 (default: the best)")
       ->type_name("NAME");

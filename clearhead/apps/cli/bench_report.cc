@@ -146,6 +146,28 @@ std::string encoder_table(const Report& report) {
   return table + "\n";
 }
 
+std::string decoder_table(const Report& report) {
+  const auto shapes = shapes_of(report, "decoder");
+  if (shapes.empty()) return "";
+  const size_t many = report.threads.back();
+  std::string table = fmt::format("\n{:<24}", "decoder, tokens/s");
+  for (const size_t threads : report.threads) table += fmt::format("{:>12}", threads_word(threads));
+  table += fmt::format("{:>10}{:>9}{:>12}{:>10}", "share", "faster", "BF16", "looks");
+  for (const std::string& shape : shapes) {
+    const ShapeRows rows(report.rows, "decoder", shape);
+    const Row *plain = rows.find(many, "none"), *rounded = rows.find(many, "none", "bf16");
+    table += fmt::format("\n  {:<22}", shape);
+    for (const size_t threads : report.threads) {
+      table += fmt::format("{:>12.0f}", *rows.find(threads, "none")->tokens_per_second);
+    }
+    table += fmt::format("{:>10}", plain->share ? fmt::format("{:.0f} %", 100 * *plain->share) : "");
+    table += fmt::format("{:>9}", speedup(rows.find(report.threads.front(), "none"), plain));
+    table += fmt::format("{:>12}{:>10}", rounded == nullptr ? "" : number(rounded->tokens_per_second, 0),
+                         more_time(rows.find(many, "looks"), plain));
+  }
+  return table + "\n";
+}
+
 std::string tokenizer_table(const Report& report) {
   std::string table;
   for (const Row& row : report.rows) {
@@ -180,7 +202,7 @@ std::string bench_page(const Machine& machine, const Report& report) {
       fmt::format("{}, {} cores, {:.1f} GB; kernels run on {}; clearhead {} by {}\n", machine.cpu, machine.cores,
                   double(machine.memory_bytes) / 1e9, machine.target, machine.version, machine.compiler);
   page += peak_table(report) + attention_table(report) + memory_table(report) + encoder_table(report);
-  return page + tokenizer_table(report);
+  return page + decoder_table(report) + tokenizer_table(report);
 }
 
 }  // namespace clearhead::apps

@@ -17,6 +17,7 @@
 #include "clearhead/format/safetensors.h"
 #include "clearhead/measure/attention_run.h"
 #include "clearhead/measure/clock.h"
+#include "clearhead/measure/decoder_run.h"
 #include "clearhead/measure/encoder_run.h"
 #include "clearhead/measure/peak.h"
 #include "clearhead/measure/tokenizer_run.h"
@@ -42,6 +43,7 @@ class Bench {
     attention_.reset();
     encoder_.reset();
     tokenizer_.reset();
+    decoder_.reset();
     peak_ = what == "peak";
     if (what == "attention") {
       prepare_attention(command);
@@ -49,8 +51,10 @@ class Bench {
       prepare_encoder(command);
     } else if (what == "tokenizer") {
       prepare_tokenizer(command);
+    } else if (what == "decoder") {
+      prepare_decoder(command);
     } else if (!peak_) {
-      base::refuse("bench", "attention, encoder, tokenizer or peak to prepare", base::quoted(what));
+      base::refuse("bench", "attention, encoder, decoder, tokenizer or peak to prepare", base::quoted(what));
     }
     return {{"ready", true}};
   }
@@ -58,11 +62,8 @@ class Bench {
   void prepare_attention(const json& command) {
     const auto file = format::SafetensorsFile::open(command.at("inputs").get<std::string>());
     const auto shape = measure::AttentionShape::parse(command.at("shape").get<std::string>());
-    const auto precision = command.value("precision", std::string("f32"));
-    if (precision != "f32" && precision != "bf16")
-      base::refuse("bench", "precision f32 or bf16", base::quoted(precision));
     attention_.emplace(shape, file.view("query"), file.view("key"), file.view("value"),
-                       precision == "bf16" ? attention::Precision::bfloat16 : attention::Precision::single);
+                       is_bf16(command) ? attention::Precision::bfloat16 : attention::Precision::single);
     if (!attention_->is_right()) base::fail("bench", "the bits of the exact path", "others", "please report it");
     const auto output = attention_->head_output();
     const tensor::TensorView view(tensor::DType::f32, {shape.batch, shape.query_len, shape.num_heads, shape.head_dim},
@@ -97,6 +98,24 @@ class Bench {
     file.commit();
   }
 
+  void prepare_decoder(const json& command) {
+    const auto model = command.at("model").get<std::string>();
+    if (!session_ || session_->name() != model) session_.emplace(engine::Session::open(model));
+    const auto file = format::SafetensorsFile::open(command.at("inputs").get<std::string>());
+    const auto shape = measure::DecoderShape::parse(command.at("shape").get<std::string>());
+    decoder_.emplace(*session_, shape, file.view("ids"),
+                     is_bf16(command) ? linear::Compute::bfloat16 : linear::Compute::single);
+    decoder_->run();
+    const format::NamedTensor named[] = {{"logits", decoder_->logits()}};
+    format::write_safetensors(command.at("outputs").get<std::string>(), named);
+  }
+
+  static bool is_bf16(const json& command) {
+    const auto precision = command.value("precision", std::string("f32"));
+    if (precision == "f32" || precision == "bf16") return precision == "bf16";
+    base::refuse("bench", "precision f32 or bf16", base::quoted(precision));
+  }
+
   json run(const json& command) {
     if (peak_) {
       const measure::Peak peak = measure::measure_peak(base::num_threads());
@@ -107,6 +126,11 @@ class Bench {
     if (tokenizer_) {
       const bool offsets = command.at("run") == "tokens";
       const auto work = [&] { tokenizer_->run(offsets); };
+      return {{"seconds", measure::median_seconds(work, command.at("seconds").get<double>())}};
+    }
+    if (decoder_) {
+      const bool looks = command.at("run") == "looks";
+      const auto work = [&] { decoder_->run(looks); };
       return {{"seconds", measure::median_seconds(work, command.at("seconds").get<double>())}};
     }
     const measure::Evidence wanted = evidence(command.at("run"));
@@ -132,6 +156,7 @@ class Bench {
   std::optional<measure::AttentionRun> attention_;
   std::optional<measure::EncoderRun> encoder_;
   std::optional<measure::TokenizerRun> tokenizer_;
+  std::optional<measure::DecoderRun> decoder_;
   bool peak_ = false;
 };
 
