@@ -282,7 +282,7 @@ class Section:
                  "\n### The whole encoder (all-MiniLM-L6-v2, F32)\n\n" + self.encoder(),
                  "\nAgainst others, tokens/s:\n\n" + self.contest(
                      "encoder", goals.ENCODER, None, lambda row, s: f"{row['tokens'] / s:.0f}"),
-                 self.decoder(), "\n### Memory\n\n" + self.memory(), "\n### Tokenizer\n\n" + self.tokenizer(),
+                 self.decoder() + "\n### Memory\n\n" + self.memory(), "\n### Tokenizer\n\n" + self.tokenizer(),
                  "\n### How the cost grows\n\n" + self.growth()]
         goal_table = "\n### Goals\n\n" + table(["what", "must", "medal", "reached", ""], self.goals)
         return "\n".join(parts).replace("\n\n\n", "\n\n") + goal_table + self.missed()

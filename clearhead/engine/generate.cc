@@ -110,9 +110,7 @@ void check_compute(linear::Compute compute) {
 }
 
 void check_memory(const Session& session, size_t tokens, const GenerateOptions& options) {
-  const size_t chunk = session.memory_estimate(std::min(tokens, kChunk), {});
-  const size_t cache = model::KeyValueCache::bytes(session.config(), tokens, options.cache);
-  const size_t needed = cache > kUncountable - chunk ? kUncountable : chunk + cache;
+  const size_t needed = writing_bytes(session, tokens, options.cache);
   const auto free = free_memory();
   const size_t limit = options.memory_limit.value_or(free ? *free / 2 : kUncountable);
   if (needed <= limit) return;
@@ -150,6 +148,13 @@ class Reader {
 };
 
 }  // namespace
+
+size_t writing_bytes(const Session& session, size_t tokens, attention::Precision cache) {
+  if (session.transformer().has(capture::Stage::logits)) session.transformer().parameters().vocabulary.get();
+  const size_t chunk = session.memory_estimate(std::min(tokens, kChunk), {});
+  const size_t kept = model::KeyValueCache::bytes(session.config(), tokens, cache);
+  return kept > kUncountable - chunk ? kUncountable : chunk + kept;
+}
 
 Generated generate(const Session& session, std::string_view prompt, const GenerateOptions& options) {
   check_model(session);

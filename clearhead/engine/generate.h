@@ -48,6 +48,10 @@ struct Generated {
   double compute_error = 0;              // of the logits at the first tokens of the prompt (compute_error); 0 in float
 };
 
+// Bytes that reading and writing so many tokens together keeps: parameters, that of the vocabulary too, which are
+// packed for it, the cache, and what a part of the prompt works in.
+size_t writing_bytes(const Session& session, size_t tokens, attention::Precision cache = attention::Precision::single);
+
 // Continues a text token by token. The keys and values of what was read are kept, so each new token costs one token.
 // Throws: Error if the model has no head over the vocabulary or sees later tokens, if the prompt has no tokens or fills
 // the positions, or if memory does not suffice; base::Interrupted between layers.

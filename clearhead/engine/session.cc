@@ -108,7 +108,9 @@ struct Session::Parts {
     return tokenizer ? tokenizer->encode(text) : text::toy_encode(text);
   }
 
-  bool is_control(int64_t id) const { return tokenizer && tokenizer->decode({&id, 1}, true).empty(); }
+  bool is_control(int64_t id) const {
+    return tokenizer && tokenizer->decode({&id, 1}, true).empty() && !tokenizer->decode({&id, 1}, false).empty();
+  }
 
   // Text cut at these places, each part read by itself.
   text::Encoding encode_cut(std::string_view text, const std::set<size_t>& cuts) const {

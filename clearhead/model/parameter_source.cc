@@ -176,6 +176,7 @@ std::vector<float> ParameterSource::numbers(const std::string& name, size_t coun
 EmbeddingTable ParameterSource::table(const std::string& name, size_t rows, size_t d_model) {
   check(name, {rows, d_model});
   const std::string full = prefix_ + name;
+  release(name);  // the check has read it; rows are read again when they are needed
   if (checkpoint_->entry(full).block_type) {
     return {rows, [checkpoint = checkpoint_, blocks = checkpoint_->blocks(full)](size_t id, std::span<float> row) {
               tensor::decode_blocks(blocks.type, blocks.row(id), row);

@@ -49,6 +49,8 @@ class VocabularyMap {
   size_t d_model() const { return d_model_; }
   // [rows, d_model]. Throws: Error if the file cannot be used.
   const linear::PackedLinear& get() const;
+  // The same if it is packed already, else null.
+  const linear::PackedLinear* packed() const;
   size_t resident_bytes() const;
 
  private:
@@ -61,6 +63,10 @@ class VocabularyMap {
   size_t rows_ = 0, d_model_ = 0;
   std::shared_ptr<Shared> shared_;
 };
+
+// The embedding table of a model whose vocabulary is the same matrix: rows come from the map once it is packed, so that
+// the file is not read a second time.
+EmbeddingTable tied_table(EmbeddingTable stored, VocabularyMap vocabulary);
 
 struct BlockParameters {
   attention::MultiHeadParameters attention;

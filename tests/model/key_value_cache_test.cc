@@ -9,6 +9,7 @@
 #include "clearhead/model/families/family.h"
 #include "clearhead/tensor/compare.h"
 #include "tests/support/error_text.h"
+#include "tests/support/temporary_folder.h"
 
 namespace clearhead::model {
 namespace {
@@ -93,6 +94,35 @@ TEST(KeyValueCache, OfBfloat16IsHalfAsLargeAndKnowsItsError) {
   EXPECT_EQ(floats.error().relative(), 0);
   EXPECT_GT(rounded.error().relative(), 0x1p-11);  // 2^-9 / sqrt(3) of a number whose leading digits are 1
   EXPECT_LT(rounded.error().relative(), 0x1p-9);
+}
+
+// The same model with room for longer texts.
+LoadedModel load_longer(const std::string& name) {
+  const auto source = std::filesystem::path(CLEARHEAD_TEST_DATA) / "decoders" / name;
+  const tests::TemporaryFolder folder;
+  std::string config = tests::read_bytes(source / "config.json");
+  const std::string positions = R"("max_position_embeddings": 64)";
+  config.replace(config.find(positions), positions.size(), R"("max_position_embeddings": 1024)");
+  tests::write_bytes(folder / "config.json", config);
+  std::filesystem::copy(source / "model.safetensors", folder / "model.safetensors");
+  return load_model(std::make_shared<const format::Checkpoint>(format::Checkpoint::open(folder.path())));
+}
+
+TEST(KeyValueCache, LayersThatSeeNearTokensForgetTheOthersAndNoBitChanges) {
+  const std::vector<int64_t> ids = some_ids(600);
+  for (const char* name : {"mistral", "gemma3", "llama"}) {
+    const LoadedModel model = load_longer(name);
+    const tensor::Tensor whole = model.transformer.run({ids, {}});
+    const std::vector<float> truth(whole.as<float>().begin(), whole.as<float>().end());
+    EXPECT_EQ(in_parts(model.transformer, ids, {300, 1, 1, 298}), truth) << name;
+    KeyValueCache cache(model.transformer.config());
+    model.transformer.run({.ids = ids, .type_ids = {}, .cache = &cache});
+    const ModelConfig& config = model.transformer.config();
+    for (size_t layer = 0; layer < config.num_layers; ++layer) {
+      EXPECT_EQ(cache.layer(layer).evicted(), config.attention_of(layer).left_window ? 512U : 0U) << name << layer;
+    }
+    EXPECT_LE(cache.bytes(), KeyValueCache::bytes(config, ids.size()));
+  }
 }
 
 TEST(KeyValueCache, MoreTokensThanPositionsAreRefused) {

@@ -14,6 +14,7 @@
 #include "clearhead/apps/cli/console.h"
 #include "clearhead/apps/cli/watch.h"
 #include "clearhead/base/error.h"
+#include "clearhead/engine/generate.h"
 #include "clearhead/format/checkpoint.h"
 #include "clearhead/format/known_models.h"
 #include "clearhead/format/safetensors.h"
@@ -37,7 +38,8 @@ struct Inspection {
   std::vector<size_t> not_finite;  // [tensors] NaN and infinite values; 1 where a block has such a scale
   std::vector<std::string> warnings;
   size_t tensor_bytes = 0, parameters = 0;
-  size_t tokens = 0, run_bytes = 0;  // of a run that keeps weights and row sums
+  size_t tokens = 0, run_bytes = 0;                         // of a run that keeps weights and row sums
+  std::optional<size_t> writing_bytes, writing_bytes_bf16;  // of a decoder that writes, with either cache
 };
 
 size_t bad_values(const format::Checkpoint& checkpoint, const format::TensorEntry& entry) {
@@ -60,6 +62,9 @@ void inspect_session(const Flags& flags, bool must_run, Inspection& result) {
     selection.stages = {capture::Stage::weights, capture::Stage::row_reference, capture::Stage::row_sum};
     result.tokens = flags.tokens;
     result.run_bytes = session.memory_estimate(flags.tokens, selection, true);
+    if (!session.transformer().has(capture::Stage::logits)) return;
+    result.writing_bytes = engine::writing_bytes(session, flags.tokens);
+    result.writing_bytes_bf16 = engine::writing_bytes(session, flags.tokens, attention::Precision::bfloat16);
   } catch (const base::Error& error) {
     if (must_run) throw;
     result.warnings.push_back(fmt::format("cannot be run: {}", error.what()));
@@ -130,6 +135,11 @@ std::string inspection_json(const Inspection& result) {
   document["tensors"] = std::move(tensors);
   document["warnings"] = result.warnings;
   document["run"] = {{"tokens", result.tokens}, {"bytes", result.run_bytes}};
+  if (result.writing_bytes) {
+    document["writing"] = {{"tokens", result.tokens},
+                           {"bytes", *result.writing_bytes},
+                           {"bytes_with_bf16_cache", *result.writing_bytes_bf16}};
+  }
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -177,6 +187,10 @@ std::string inspection_page(const Inspection& result, bool all, const views::Sty
   if (result.config) {
     page += fmt::format("  a run of {} tokens keeps {:.1f} MB, and every weight can be rebuilt from it\n",
                         result.tokens, megabytes(result.run_bytes));
+  }
+  if (result.writing_bytes) {
+    page += fmt::format("  reading and writing {} tokens keeps {:.1f} MB, with --cache bf16 {:.1f} MB\n", result.tokens,
+                        megabytes(*result.writing_bytes), megabytes(*result.writing_bytes_bf16));
   }
   page += "\n" + tensor_table(result, all, style);
   if (all) {

@@ -145,6 +145,7 @@ Parameters read_gated_parameters(const ModelConfig& config, ParameterSource& sou
   if (tied) source.ignore(output);
   if (tied || stored) {  // else it is a body without a head
     parameters.vocabulary = source.vocabulary(tied ? embedding : output, config.vocab_size, config.d_model);
+    if (tied) parameters.token_embedding = tied_table(std::move(parameters.token_embedding), parameters.vocabulary);
   }
   if (source.is_gguf() && source.contains("rope_freqs.weight")) {
     parameters.rotary_divisors = source.numbers("rope_freqs.weight", config.rotary->dim / 2);
