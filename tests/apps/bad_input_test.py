@@ -42,7 +42,7 @@ class BadInput(unittest.TestCase):
         self.refused(2, ["attention", "speed"], "bench", "speed")
         self.refused(2, ["BATCHxHEADS", "8 by 8"], "bench", "attention", "--shape", "8 by 8")
         self.refused(2, ["BATCHxLENGTH", "128"], "bench", "encoder", "--shape", "128")
-        self.refused(2, "--shape with attention or encoder", "bench", "--shape", "1x8 64 64")
+        self.refused(2, "--shape with attention, encoder or decoder", "bench", "--shape", "1x8 64 64")
         self.refused(2, ["one of", "AVX9"], "bench", "--target", "AVX9")
         for line in (b"{", b"[1]", b'{"run": "none"}x', b'{"run": 7, "seconds": 0}', b'{"prepare": "speed"}',
                      b'{"prepare": "attention", "shape": "1x8 64 64"}'):

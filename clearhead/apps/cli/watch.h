@@ -14,9 +14,6 @@ namespace clearhead::apps {
 // Opens the model, or the default one, with a word on standard error if it takes long.
 engine::Session open_session(const std::string& model, const std::vector<std::string>& texts = {});
 
-// Says on standard error where a text is not UTF-8, if it is not.
-void report_invalid_text(const std::string& text);
-
 // Runs the session on a text with a progress bar, says what the reader should know about the tokens, and returns what
 // was selected; stages of [query, key] are rebuilt when somebody looks (Trace::source). afterwards, if given, says how
 // many bytes whoever looks needs for that many tokens (RunOptions::afterwards).
