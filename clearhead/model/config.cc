@@ -17,6 +17,16 @@ void expect(bool holds, std::string_view expected, const std::string& found) {
   if (!holds) base::fail("model config", expected, found);
 }
 
+void check_patches(const PatchGrid& grid) {
+  expect(grid.channels >= 1 && grid.patch_height >= 1 && grid.patch_width >= 1,
+         "num_channels and patch_size of 1 or more",
+         fmt::format("{}, {} x {}", grid.channels, grid.patch_height, grid.patch_width));
+  expect(grid.image_height >= 1 && grid.image_width >= 1 && grid.image_height % grid.patch_height == 0 &&
+             grid.image_width % grid.patch_width == 0,
+         fmt::format("an image_size that patches of {} x {} fill", grid.patch_height, grid.patch_width),
+         fmt::format("{} x {}", grid.image_height, grid.image_width));
+}
+
 }  // namespace
 
 attention::AttentionConfig ModelConfig::attention_of(size_t layer) const {
@@ -43,7 +53,8 @@ const RotaryConfig* ModelConfig::rotary_of(size_t layer) const {
 }
 
 void ModelConfig::check() const {
-  expect(vocab_size >= 1, "a vocab_size of 1 or more", "0");
+  expect(patches || vocab_size >= 1, "a vocab_size of 1 or more", "0");
+  if (patches) check_patches(*patches);
   expect(d_model >= 1, "a d_model of 1 or more", "0");
   expect(num_layers >= 1 && num_layers <= kMaxLayers, fmt::format("num_layers from 1 to {}", kMaxLayers),
          fmt::format("{}", num_layers));

@@ -35,6 +35,21 @@ struct NearLayers {
   std::optional<RotaryConfig> rotary;  // of those; absent: as the others
 };
 
+// What an image is cut into before it is read: patches, row by row.
+struct PatchGrid {
+  size_t channels = 0;
+  size_t image_height = 0, image_width = 0;
+  size_t patch_height = 0, patch_width = 0;
+  size_t registers = 0;  // learned tokens without a place, behind the class token
+
+  size_t rows() const { return image_height / patch_height; }
+  size_t columns() const { return image_width / patch_width; }
+  size_t patches() const { return rows() * columns(); }
+  size_t patch_values() const { return channels * patch_height * patch_width; }
+  size_t image_values() const { return channels * image_height * image_width; }
+  size_t tokens() const { return 1 + registers + patches(); }  // class token, registers, patches
+};
+
 // Everything that decides a forward pass: behaviours, filled in by families/.
 struct ModelConfig {
   std::string family;
@@ -56,6 +71,7 @@ struct ModelConfig {
   linear::Activation activation = linear::Activation::gelu;
   bool gated = false;         // feed-forward: (activation(x W_G^T) * x W_1^T) W_2^T   (Shazeer 2020)
   float embedding_scale = 1;  // of token embeddings
+  std::optional<PatchGrid> patches = std::nullopt;  // the model reads images, not token ids; it has no vocab_size then
   std::optional<RotaryConfig> rotary = std::nullopt;
   bool tied_vocabulary = false;                        // the head over the vocabulary is the token embedding
   bool head_norm = false;                              // an RMS norm of every head's query and key

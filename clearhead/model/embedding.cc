@@ -45,6 +45,7 @@ void check_lengths(const ModelConfig& config, const ModelInput& input) {
 }
 
 void check_input(const Parameters& parameters, const ModelConfig& config, const ModelInput& input) {
+  if (!input.pixels.empty()) base::refuse("model", "token ids", "an image");
   check_lengths(config, input);
   if (!input.type_ids.empty() && input.type_ids.size() != input.ids.size()) {
     base::refuse("model", fmt::format("a token type for each of {} tokens", input.ids.size()),

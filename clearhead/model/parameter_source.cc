@@ -64,6 +64,16 @@ std::optional<size_t> first_bad_scale(const tensor::BlockView& blocks) {
   return found == bad.end() ? std::nullopt : *found;
 }
 
+// A matrix [outputs, inputs] or a bias [outputs], every output times its gain, each product rounded once.
+TensorView scaled_outputs(const TensorView& values, std::span<const float> gains, tensor::Tensor& storage) {
+  tensor::Tensor scaled = tensor::to_dtype(values, tensor::DType::f32);
+  const std::span<float> all = scaled.as<float>();
+  const size_t inner = all.size() / std::max<size_t>(gains.size(), 1);
+  for (size_t i = 0; i < all.size(); ++i) all[i] *= gains[i / inner];
+  storage = std::move(scaled);
+  return storage;
+}
+
 }  // namespace
 
 ParameterSource::ParameterSource(std::shared_ptr<const format::Checkpoint> checkpoint, std::string prefix)
@@ -150,9 +160,15 @@ linear::PackedLinear ParameterSource::linear(const StoredLinear& stored) {
                       : cut_outputs(values, axis, stored.first_output, stored.outputs, storage);
   };
   const tensor::Shape shape = turned ? tensor::Shape{stored.inputs, all} : tensor::Shape{all, stored.inputs};
-  const TensorView weight = cut(find(stored.weight, shape, weight_values), turned ? 1 : 0, weight_storage);
+  const TensorView matrix = find(stored.weight, stored.shape.value_or(shape), weight_values);
+  TensorView weight = cut({matrix.dtype(), shape, matrix.bytes()}, turned ? 1 : 0, weight_storage);
   std::optional<TensorView> bias;
   if (!stored.bias.empty()) bias = cut(find(stored.bias, {all}, bias_values), 0, bias_storage);
+  if (!stored.output_gain.empty()) {
+    const std::vector<float> gains = numbers(stored.output_gain, stored.outputs);
+    weight = scaled_outputs(weight, gains, weight_storage);
+    if (bias) bias = scaled_outputs(*bias, gains, bias_storage);
+  }
   linear::PackedLinear packed(weight, bias, turned);
   release(stored.weight);
   return packed;
@@ -173,8 +189,8 @@ std::vector<float> ParameterSource::numbers(const std::string& name, size_t coun
   return {values.as<float>().begin(), values.as<float>().end()};
 }
 
-EmbeddingTable ParameterSource::table(const std::string& name, size_t rows, size_t d_model) {
-  check(name, {rows, d_model});
+EmbeddingTable ParameterSource::table(const std::string& name, size_t rows, size_t d_model, bool leading) {
+  check(name, leading ? tensor::Shape{1, rows, d_model} : tensor::Shape{rows, d_model});
   const std::string full = prefix_ + name;
   release(name);  // the check has read it; rows are read again when they are needed
   if (checkpoint_->entry(full).block_type) {

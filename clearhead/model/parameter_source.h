@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -32,6 +33,8 @@ struct StoredLinear {
   size_t stored_outputs = 0;  // 0: outputs
   // Where output i is stored, if not at first_output + i; for Orientation::out_in only.
   std::function<size_t(size_t i)> row = {};
+  std::optional<tensor::Shape> shape = {};  // of the matrix in the file, if its axes are others (a convolution's)
+  std::string output_gain = "";             // name of numbers [outputs] that multiply outputs; empty: none
 };
 
 // The parameters of a checkpoint as a family asks for them: by name, with the shape that the config implies. What
@@ -60,11 +63,13 @@ class ParameterSource {
   }
   // An RMS norm, whose gain is what is stored plus offset.
   NormParameters rms_norm(const std::string& gain, size_t d_model, float offset = 0);
-  EmbeddingTable table(const std::string& name, size_t rows, size_t d_model);
+  // A table; leading: it is stored with one more axis, of 1.
+  EmbeddingTable table(const std::string& name, size_t rows, size_t d_model, bool leading = false);
   // The map over the vocabulary, which is read when it is first asked for.
   VocabularyMap vocabulary(const std::string& name, size_t rows, size_t d_model);
-  // A list of numbers. Throws: as above.
+  // A list of numbers, or a tensor of a shape. Throws: as above.
   std::vector<float> numbers(const std::string& name, size_t count);
+  tensor::Tensor values(const std::string& name, const tensor::Shape& shape) { return take(name, shape); }
 
   // Whether the file is a GGUF, which has names and orders of its own.
   bool is_gguf() const { return checkpoint_->gguf_metadata() != nullptr; }

@@ -84,10 +84,13 @@ struct Parameters {
   EmbeddingTable position_embedding;    // [position_rows, d_model]; computed for sinusoidal positions
   EmbeddingTable token_type_embedding;  // [type_vocab_size, d_model]; no rows: there is none
   NormParameters embedding_norm;
-  std::vector<BlockParameters> blocks;  // [num_layers]
-  NormParameters final_norm;            // with NormPlacement::pre and around
-  VocabularyMap vocabulary;             // [rows, d_model]; no rows: the model has no head over the vocabulary
-  std::vector<float> rotary_divisors;   // [rotary dim / 2] of frequencies, or empty
+  linear::PackedLinear patch_projection;  // [d_model, patch_values]; empty: the model reads token ids
+  tensor::Tensor class_token;             // [d_model], of images
+  tensor::Tensor register_tokens;         // [registers, d_model], of images
+  std::vector<BlockParameters> blocks;    // [num_layers]
+  NormParameters final_norm;              // with NormPlacement::pre and around
+  VocabularyMap vocabulary;               // [rows, d_model]; no rows: the model has no head over the vocabulary
+  std::vector<float> rotary_divisors;     // [rotary dim / 2] of frequencies, or empty
 };
 
 }  // namespace clearhead::model

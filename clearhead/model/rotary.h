@@ -16,7 +16,7 @@ namespace clearhead::model {
 //   none
 //   linear    f_i / factor
 //   dynamic   another base when L > O: base (factor L / O - (factor - 1))^(dim / (dim - 2))
-//   yarn      f_i / factor where many turns fit into O, f_i where few do, a ramp between: beta_fast and beta_slow turns
+//   yarn      f_i where many turns fit into O, f_i / factor where few do, a ramp between: beta_fast and beta_slow turns
 //   llama3    f_i / factor for w_i > O / low, f_i for w_i < O / high, between the two what lies between
 //   longrope  f_i / short_factors_i up to O, f_i / long_factors_i above
 enum class RotaryScaling { none, linear, dynamic, yarn, llama3, longrope };

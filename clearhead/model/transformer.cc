@@ -16,6 +16,7 @@
 #include "clearhead/model/block.h"
 #include "clearhead/model/embedding.h"
 #include "clearhead/model/norm.h"
+#include "clearhead/model/patch_embedding.h"
 #include "clearhead/model/rotary.h"
 #include "clearhead/model/workspace.h"
 
@@ -70,7 +71,23 @@ void check_block(const ModelConfig& config, const BlockParameters& block, size_t
   if (around) check_norm("norm of the feed-forward output", config, block.feed_forward_output_norm);
 }
 
+void check_patches(const ModelConfig& config, const Parameters& parameters) {
+  const size_t values = config.patches ? config.patches->patch_values() : 0;
+  const size_t width = config.patches ? config.d_model : 0;
+  const linear::PackedLinear& projection = parameters.patch_projection;
+  expect(projection.out_features() == width && projection.in_features() == values,
+         fmt::format("a patch projection [{}, {}]", width, values),
+         fmt::format("[{}, {}]", projection.out_features(), projection.in_features()));
+  const size_t registers = config.patches ? config.patches->registers : 0;
+  expect(parameters.class_token.elements() == width, fmt::format("a class token of {}", width),
+         fmt::format("{}", parameters.class_token.elements()));
+  expect(parameters.register_tokens.elements() == registers * width,
+         fmt::format("{} registers of {}", registers, width),
+         fmt::format("{} values", parameters.register_tokens.elements()));
+}
+
 void check_parameters(const ModelConfig& config, const Parameters& parameters) {
+  check_patches(config, parameters);
   check_rows("token embedding", parameters.token_embedding, config.vocab_size);
   check_rows("token type embedding", parameters.token_type_embedding, config.type_vocab_size);
   if (config.positions == Positions::learned) {
@@ -151,7 +168,8 @@ size_t Transformer::resident_bytes() const {
     return norm.gain.bytes().size() + norm.bias.bytes().size();
   };
   size_t sum = norm_bytes(parameters_.embedding_norm) + norm_bytes(parameters_.final_norm);
-  sum += parameters_.vocabulary.resident_bytes();
+  sum += parameters_.vocabulary.resident_bytes() + parameters_.patch_projection.bytes();
+  sum += parameters_.class_token.bytes().size() + parameters_.register_tokens.bytes().size();
   for (const BlockParameters& block : parameters_.blocks) {
     const attention::MultiHeadParameters& heads = block.attention;
     for (const linear::PackedLinear* packed :
@@ -168,16 +186,20 @@ size_t Transformer::resident_bytes() const {
 tensor::Tensor Transformer::run(const ModelInput& input, capture::Observer* observer) const {
   Workspace workspace;
   const std::span<const float> hidden = run(input, workspace, observer);
-  tensor::Tensor result({1, input.ids.size(), config_.d_model});
+  tensor::Tensor result({1, input.rows(config_), config_.d_model});
   std::ranges::copy(hidden, result.as<float>().begin());
   return result;
 }
 
 std::span<const float> Transformer::run(const ModelInput& input, Workspace& workspace,
                                         capture::Observer* observer) const {
-  embed(config_, parameters_, input, workspace, observer);
+  if (config_.patches) {
+    embed_image(config_, parameters_, input, workspace, observer);
+  } else {
+    embed(config_, parameters_, input, workspace, observer);
+  }
   const Turns turns(config_, parameters_, workspace);
-  const size_t rows = input.ids.size();
+  const size_t rows = input.rows(config_);
   for (size_t layer = 0; layer < config_.num_layers; ++layer) {
     base::check_interrupt();
     attention::KeyValueCache* past = input.cache == nullptr ? nullptr : &input.cache->layer(layer);

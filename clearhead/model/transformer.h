@@ -16,7 +16,7 @@ namespace clearhead::model {
 struct Workspace;
 
 // What a model reads: token ids of one text, or of the part of it that follows what the cache has, or of several texts
-// behind each other, without padding.
+// behind each other, without padding; or the values of one image.
 struct ModelInput {
   std::span<const int64_t> ids;          // [rows]
   std::span<const int64_t> type_ids;     // [rows], or empty: all 0
@@ -24,11 +24,12 @@ struct ModelInput {
   KeyValueCache* cache = nullptr;        // for one text and a causal model; run puts its keys and values into it
   // What keys and values are rounded to as they are produced; a cache has its own word for it.
   attention::Precision kept = attention::Precision::single;
-
-  // Of the products with the parameters of the blocks.
-  linear::Compute compute = linear::Compute::single;
+  linear::Compute compute = linear::Compute::single;  // of the products with the parameters of the blocks
+  std::span<const float> pixels = {};                 // [channels, height, width], for a model with patches
 
   attention::Precision keys_kept() const { return cache == nullptr ? kept : cache->kept(); }
+  // Vectors that the blocks read: tokens, or class token, registers and patches.
+  size_t rows(const ModelConfig& config) const { return config.patches ? config.patches->tokens() : ids.size(); }
   size_t first_position() const { return cache == nullptr ? 0 : cache->length(); }
 };
 
@@ -48,7 +49,8 @@ class Transformer {
 
   // Runs one text or several, each with the bits that it has alone, and returns the last hidden state [1, rows,
   // d_model]; shows every stage that observer wants, seq being all rows. Throws: Error (usage) if there is no token, an
-  // id has no row in the embedding, or a text has more tokens than positions; base::Interrupted between layers.
+  // id has no row in the embedding, a text has more tokens than positions, or an image is of another size than the
+  // model's; base::Interrupted between layers.
   tensor::Tensor run(const ModelInput& input, capture::Observer* observer = nullptr) const;
 
   // The same with the result [rows, d_model] in the workspace, valid until its next run. A run that is no larger than

@@ -201,8 +201,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadSetting{"layer_norm_eps", "\"tiny\"", "expected layer_norm_eps with a number; found \"tiny\""},
         BadSetting{"model_type", "\"mamba\"",
                    "expected model_type to be one of: bert, roberta, xlm-roberta, distilbert, gpt2, llama, mistral, "
-                   "qwen2, qwen3, gemma2, gemma3_text, "
-                   "gpt_neox; found \"mamba\""},
+                   "qwen2, qwen3, gemma2, gemma3_text, gpt_neox, vit, "
+                   "dinov2_with_registers; found \"mamba\""},
         BadSetting{"model_type", "", "expected model_type with a text; found none"},
         BadSetting{"position_embedding_type", "\"relative_key\"",
                    "expected position_embedding_type to be one of: absolute; found \"relative_key\""},

@@ -96,8 +96,9 @@ Read read_gguf(const format::Checkpoint& checkpoint) {
 }  // namespace
 
 std::span<const Family> families() {
-  static const std::array all = {bert(),    roberta(), xlm_roberta(), distilbert(), gpt2(),   llama(),
-                                 mistral(), qwen2(),   qwen3(),       gemma2(),     gemma3(), gpt_neox()};
+  static const std::array all = {
+      bert(),  roberta(), xlm_roberta(), distilbert(), gpt2(),     llama(), mistral(),
+      qwen2(), qwen3(),   gemma2(),      gemma3(),     gpt_neox(), vit(),   dinov2_with_registers()};
   return all;
 }
 

@@ -92,6 +92,14 @@ Family gemma3();
 // turned. Source: Black et al. 2022, GPT-NeoX-20B.
 Family gpt_neox();
 
+// Encoders of model_type vit: an image is cut into patches, each a token behind a class token; a norm before each half
+// of a block, learned positions. Source: Dosovitskiy et al. 2021, An Image is Worth 16x16 Words.
+Family vit();
+
+// The same with registers behind the class token, and a gain for each output of a half: model_type
+// dinov2_with_registers. Source: Oquab et al. 2024, DINOv2; Darcet et al. 2024, Vision Transformers Need Registers.
+Family dinov2_with_registers();
+
 // All of them.
 std::span<const Family> families();
 
