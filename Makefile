@@ -1,5 +1,5 @@
 # Everything by its short name. Each target sets up what it needs; the work is done by CMake presets and scripts/.
-.PHONY: build demo check bench format lint clean
+.PHONY: build demo check check-gemma bench format lint clean
 
 build:
 	@scripts/setup.sh build
@@ -15,6 +15,10 @@ demo:
 
 check:
 	@scripts/check.sh
+
+# Not part of check: the user has to accept the terms of this model before it is fetched.
+check-gemma:
+	@scripts/check_gemma.sh
 
 bench:
 	@scripts/bench.sh

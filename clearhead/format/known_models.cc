@@ -26,7 +26,6 @@ KnownModel model_of(const nlohmann::json& row) {
                    .license = row.at("license"),
                    .terms = row.at("terms"),
                    .needs_license_acceptance = row.at("needs_license_acceptance"),
-                   .missing = row.at("missing"),
                    .num_layers = row.at("layers"),
                    .num_heads = row.at("heads"),
                    .num_kv_heads = row.at("kv_heads"),

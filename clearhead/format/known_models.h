@@ -26,7 +26,6 @@ struct KnownModel {
   std::string license;  // of the parameters
   std::string terms;    // where the license can be read, or empty
   bool needs_license_acceptance;
-  std::string missing;  // what Clearhead cannot do yet that the model needs; empty: it can be run
   size_t num_layers, num_heads, num_kv_heads, d_model, head_dim;
   size_t disk_megabytes;
   std::string main_file;  // "model.safetensors", or the .gguf file

@@ -30,19 +30,21 @@ inline std::filesystem::path e5_folder() {
   return model_folder("multilingual-e5-small", "CLEARHEAD_MODEL_MULTILINGUAL_E5_SMALL");
 }
 
-// The file of smollm2-135m-instruct, likewise.
-inline std::filesystem::path smollm2_file() {
-  const char* place = std::getenv("CLEARHEAD_MODEL_SMOLLM2");
-  const format::KnownModel& model = *format::find_known_model("smollm2-135m-instruct");
+// The file of a known model that is one file, likewise.
+inline std::filesystem::path model_file(const std::string& name, const char* variable) {
+  const char* place = std::getenv(variable);
+  const format::KnownModel& model = *format::find_known_model(name);
   const std::filesystem::path file = place != nullptr && *place != '\0'
                                          ? std::filesystem::path(place)
                                          : format::model_home() / "models" / model.name / model.main_file;
   std::error_code missing;
   if (!std::filesystem::exists(file, missing)) {
-    throw std::runtime_error("this test needs " + file.string() +
-                             ": run `clearhead fetch smollm2-135m-instruct` or set CLEARHEAD_MODEL_SMOLLM2 to it");
+    throw std::runtime_error("this test needs " + file.string() + ": run `clearhead fetch " + name + "` or set " +
+                             variable + " to it");
   }
   return file;
 }
+
+inline std::filesystem::path smollm2_file() { return model_file("smollm2-135m-instruct", "CLEARHEAD_MODEL_SMOLLM2"); }
 
 }  // namespace clearhead::tests

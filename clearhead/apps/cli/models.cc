@@ -23,7 +23,6 @@ std::string models_json() {
     row["family"] = model.family;
     row["license"] = model.license;
     row["needs_license_acceptance"] = model.needs_license_acceptance;
-    row["runs"] = model.missing.empty();
     row["num_layers"] = model.num_layers;
     row["num_heads"] = model.num_heads;
     row["num_kv_heads"] = model.num_kv_heads;
@@ -50,7 +49,6 @@ std::string models_table() {
         fmt::format("{:<24}{:<9}{:>15}{:>8}  {:<22}{}\n", model.name, model.family,
                     fmt::format("{} x {}", model.num_layers, model.num_heads), model.d_model, model.license, state);
     table += fmt::format("    {}\n", model.description);
-    if (!model.missing.empty()) table += fmt::format("    cannot be run yet: {} is not supported\n", model.missing);
   }
   table +=
       fmt::format("\nModels live in {}. Any folder with config.json or name in the Hugging Face cache works too.\n",
