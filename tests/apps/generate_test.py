@@ -123,6 +123,10 @@ class Generate(unittest.TestCase):
         self.refused(2, ["--system"], BEGUN, "--system", "Be brief.")
         self.refused(2, ["[memory]"], BEGUN, "--memory-limit", "1K")
 
+    def test_a_prompt_of_control_tokens(self):
+        found = document("generate", "<|im_start|><|im_end|><|endoftext|>", "--max-tokens", "3")
+        self.assertLessEqual(len(found["looks"]) if "looks" in found else 0, 3)
+
     def test_a_closed_pipe_ends_quietly(self):
         shell = subprocess.run(f"'{PROGRAM}' generate '{BEGUN}' | head -c 3", shell=True, capture_output=True)
         self.assertEqual((shell.returncode, shell.stderr), (0, b""))

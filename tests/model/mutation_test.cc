@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Headers of real model files, and whole small models, changed a thousand times: each is refused or runs.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "clearhead/base/error.h"
+#include "clearhead/format/checkpoint.h"
+#include "clearhead/format/gguf_header.h"
+#include "clearhead/format/safetensors_header.h"
+#include "clearhead/model/families/family.h"
+#include "tests/support/error_text.h"
+#include "tests/support/model_folder.h"
+#include "tests/support/mutations.h"
+#include "tests/support/temporary_folder.h"
+
+namespace clearhead::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMutations = 1000, kLoads = 2;
+const std::vector<int64_t> kIds = {0, 3, 1};
+
+// Reads the first and last byte of every tensor: a header that was believed wrongly ends the process here.
+void touch(const format::Checkpoint& checkpoint) {
+  unsigned sum = 0;
+  for (const std::string& name : checkpoint.names()) {
+    const format::TensorEntry& entry = checkpoint.entry(name);
+    if (!entry.dtype && !entry.block_type) continue;
+    const auto bytes = entry.block_type ? checkpoint.blocks(name).bytes : checkpoint.view(name).bytes();
+    ASSERT_EQ(bytes.size(), entry.bytes()) << name;
+    if (!bytes.empty()) sum += std::to_integer<unsigned>(bytes.front()) + std::to_integer<unsigned>(bytes.back());
+  }
+  EXPECT_LE(sum, 510 * checkpoint.names().size());
+}
+
+// Some file systems write a file to disk at once when it is cut to nothing and filled again.
+void write_anew(const fs::path& path, const std::string& bytes) {
+  fs::remove(path);
+  tests::write_bytes(path, bytes);
+}
+
+// Opens the file, touches all, and loads and runs it where asked for. True if it could be opened.
+bool open(const fs::path& path, bool load) {
+  try {
+    const auto checkpoint = std::make_shared<const format::Checkpoint>(format::Checkpoint::open(path));
+    touch(*checkpoint);
+    if (!load) return true;
+    try {
+      load_model(checkpoint).transformer.run({kIds, {}});
+    } catch (const base::Error& error) {
+      EXPECT_NE(std::string(error.what()), "");
+    }
+    return true;
+  } catch (const base::Error& error) {
+    EXPECT_NE(std::string(error.what()), "");
+    return false;
+  }
+}
+
+// original: a file with a header of so many bytes; name: of the copy in folder; path: what is opened.
+void expect_refused_or_read(const fs::path& original, size_t header, const fs::path& copy, const fs::path& path) {
+  tests::SparseCopy sparse(original, copy, header);
+  EXPECT_TRUE(open(path, true));
+  std::mt19937 random(20267);
+  size_t opened = 0, loads = 0;
+  for (size_t i = 0; i < kMutations; ++i) {
+    std::string text = sparse.header();
+    size_t size = sparse.size();
+    if (i % 8 == 7) {
+      size = i % 16 == 7 ? random() % header : random() % size;
+    } else {
+      tests::mutate(text, random);
+    }
+    sparse.write(text, size);
+    const bool load = loads < kLoads && i % 50 == 0;
+    if (!open(path, load)) continue;
+    ++opened;
+    loads += load;
+  }
+  EXPECT_GT(opened, kMutations / 100);
+  EXPECT_LT(opened, kMutations - kMutations / 100);
+}
+
+void expect_safetensors(const fs::path& folder) {
+  const tests::TemporaryFolder copy;
+  fs::copy_file(folder / "config.json", copy / "config.json");
+  const base::MappedFile file(folder / "model.safetensors");
+  const size_t header = format::parse_safetensors_header(file.bytes(), "m").data_begin;
+  expect_refused_or_read(folder / "model.safetensors", header, copy / "model.safetensors", copy.path());
+}
+
+TEST(Mutations, OfTheHeaderOfMinilm) { expect_safetensors(tests::minilm_folder()); }
+
+TEST(Mutations, OfTheHeaderOfE5) { expect_safetensors(tests::e5_folder()); }
+
+TEST(Mutations, OfTheHeaderOfSmollm2) {
+  const tests::TemporaryFolder folder;
+  const base::MappedFile file(tests::smollm2_file());
+  const size_t header = format::parse_gguf_header(file.bytes(), "m").data_begin;
+  expect_refused_or_read(tests::smollm2_file(), header, folder / "m.gguf", folder / "m.gguf");
+}
+
+// A scale that is no number would make every weight behind it none.
+TEST(Mutations, AScaleThatIsNoNumberIsNamed) {
+  const tests::TemporaryFolder folder;
+  const base::MappedFile file(tests::smollm2_file());
+  const format::GgufHeader header = format::parse_gguf_header(file.bytes(), "m");
+  const format::TensorEntry& entry = *header.find("blk.3.attn_q.weight");
+  const tests::SparseCopy sparse(tests::smollm2_file(), folder / "m.gguf", header.data_begin);
+  const auto load = [&] {
+    load_model(std::make_shared<const format::Checkpoint>(format::Checkpoint::open(folder / "m.gguf")));
+  };
+  {
+    std::fstream copy(folder / "m.gguf", std::ios::binary | std::ios::out | std::ios::in);
+    copy.seekp(static_cast<std::streamoff>(header.data_begin + entry.begin)).write("\x01\x7e", 2);  // NaN as F16
+  }
+  EXPECT_EQ(tests::error_text(load),
+            "[model file] expected \"blk.3.attn_q.weight\" with scales that are numbers; found another in block 0; the "
+            "file is damaged");
+}
+
+// Small models of random parameters go the whole way each time.
+TEST(Mutations, OfHeadersAndConfigsOfSmallModels) {
+  const fs::path data(CLEARHEAD_TEST_DATA);
+  std::mt19937 random(20268);
+  size_t opened = 0;
+  for (const char* name : {"gpt2", "roberta", "distilbert", "decoders/llama", "decoders/llama_longrope",
+                           "decoders/qwen2", "decoders/gemma3", "decoders/gpt_neox"}) {
+    const tests::TemporaryFolder folder;
+    const std::string config = tests::read_bytes(data / name / "config.json");
+    const std::string model = tests::read_bytes(data / name / "model.safetensors");
+    for (size_t i = 0; i < kMutations / 8; ++i) {
+      std::string changed = i % 4 == 0 ? model : config;
+      tests::mutate(changed, random);
+      write_anew(folder / "config.json", i % 4 == 0 ? config : changed);
+      write_anew(folder / "model.safetensors", i % 4 == 0 ? changed : model);
+      opened += open(folder.path(), true);
+    }
+  }
+  EXPECT_GT(opened, kMutations / 4);
+}
+
+TEST(Mutations, OfASmallGguf) {
+  const tests::TemporaryFolder folder;
+  const std::string whole = tests::read_bytes(fs::path(CLEARHEAD_TEST_DATA) / "decoders" / "llama.gguf");
+  std::mt19937 random(20269);
+  size_t opened = 0;
+  for (size_t i = 0; i < kMutations; ++i) {
+    std::string text = whole;
+    tests::mutate(text, random);
+    if (i % 8 == 7) text.resize(random() % text.size());
+    write_anew(folder / "m.gguf", text);
+    opened += open(folder / "m.gguf", true);
+  }
+  EXPECT_GT(opened, kMutations / 10);
+}
+
+}  // namespace
+}  // namespace clearhead::model
