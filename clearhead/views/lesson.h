@@ -31,7 +31,7 @@ struct VectorStrip {
   std::vector<float> values;
 };  // one vector, as a line that rises and falls
 struct StripList {
-  std::vector<std::string> labels;
+  std::vector<std::string> labels;  // as they are printed
   std::vector<std::vector<float>> strips;
 };
 struct BarList {
@@ -45,7 +45,11 @@ struct HeadRows {
 struct WeightMap {
   size_t layer = 0, head = 0;
 };  // the whole map of one head
-using Picture = std::variant<std::monostate, TokenTable, VectorStrip, StripList, BarList, HeadRows, WeightMap>;
+struct MaskGrid {
+  size_t layer = 0, head = 0;
+};  // which tokens each token may see
+using Picture =
+    std::variant<std::monostate, TokenTable, VectorStrip, StripList, BarList, HeadRows, WeightMap, MaskGrid>;
 
 // One step of the computation, told for one token and one head.
 struct LessonStep {
@@ -64,10 +68,22 @@ struct LessonFocus {
   size_t key = 0;    // the token that it looks at most, itself and special tokens aside if others are there
 };
 
+// Pairs of a head's dimensions that rotary positions turn: i and i + dim / 2, or 2 i and 2 i + 1 if interleaved.
+struct RotaryPairs {
+  size_t dim = 0;
+  bool interleaved = false;
+};
+
 struct LessonOptions {
   LessonFocus focus;
-  bool input_split = false;     // heads are cut from the input, not from the projections
-  bool embedding_norm = false;  // a layer norm follows the sum of the embeddings
+  bool input_split = false;           // heads are cut from the input, not from the projections
+  bool embedding_norm = false;        // a layer norm follows the sum of the embeddings
+  bool embedding_scaled = false;      // the rows of the token embedding are multiplied by a number
+  bool pre_norm = false;              // attention reads its input normed
+  bool head_norm = false;             // the query and key of each head are normed
+  bool causal = false;                // no token sees those behind it
+  std::optional<RotaryPairs> rotary;  // absent: positions are not turned in
+  std::optional<float> score_scale;   // where it is not 1 / sqrt(head_dim)
   Language language = Language::en;
 };
 
@@ -79,8 +95,9 @@ LessonFocus choose_focus(const capture::Trace& trace, const std::vector<HeadSumm
 // The key that query looks at most in a head, itself and special tokens aside if others are there.
 size_t strongest_key(const capture::Trace& trace, size_t layer, size_t head, size_t query);
 
-// All steps, from text to output projection, in the order of the stage table. The trace has every stage of the layer.
-// Throws: Error naming a stage that was not recorded.
+// All steps, from text to output projection, in the order of the stage table; what a model does not do (turned
+// positions, shared key heads, a mask) has no step. The trace has every stage of the layer. Throws: Error naming a
+// stage that was not recorded.
 std::vector<LessonStep> make_lesson(const capture::Trace& trace, const LessonOptions& options);
 
 // The steps for people. only: the name of one step, or empty for all. Throws: Error (usage) naming the steps there are.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -56,35 +57,50 @@ void LessonBuilder::fill_values() {
   const auto at = [&](capture::Stage stage, std::vector<size_t> index) {
     return short_number(number(stage, std::move(index), "").value);
   };
-  values_ = {{"text", info.text},
-             {"model", info.model},
-             {"token", info.tokens[focus.query].text},
-             {"key", info.tokens[focus.key].text},
-             {"n", std::to_string(seq_)},
-             {"layer", std::to_string(layer)},
-             {"head", std::to_string(focus.head)},
-             {"heads", std::to_string(num_heads_)},
-             {"head_dim", std::to_string(head_dim_)},
-             {"d_model", std::to_string(d_model_)},
-             {"query_width", std::to_string(num_heads_ * head_dim_)},
-             {"position", std::to_string(focus.query)},
-             {"root", short_number(std::sqrt(double(head_dim_)))},
-             {"whole_root", short_number(std::sqrt(double(d_model_)))},
-             {"weight", at(capture::Stage::weights, {0, focus.head, focus.query, focus.key})},
-             {"reference", at(capture::Stage::row_reference, {0, focus.head, focus.query})},
-             {"row_sum", at(capture::Stage::row_sum, {0, focus.head, focus.query})},
-             {"unscaled", short_number(unscaled_weight())}};
+  values_ = {
+      {"text", info.text},
+      {"model", info.model},
+      {"token", info.tokens[focus.query].text},
+      {"key", info.tokens[focus.key].text},
+      {"n", std::to_string(seq_)},
+      {"layer", std::to_string(layer)},
+      {"head", std::to_string(focus.head)},
+      {"heads", std::to_string(num_heads_)},
+      {"head_dim", std::to_string(head_dim_)},
+      {"d_model", std::to_string(d_model_)},
+      {"query_width", std::to_string(num_heads_ * head_dim_)},
+      {"position", std::to_string(focus.query)},
+      {"root", short_number(options_.score_scale ? 1 / double(*options_.score_scale) : std::sqrt(double(head_dim_)))},
+      {"whole_root", short_number(std::sqrt(double(d_model_)))},
+      {"weight", at(capture::Stage::weights, {0, focus.head, focus.query, focus.key})},
+      {"reference", at(capture::Stage::row_reference, {0, focus.head, focus.query})},
+      {"row_sum", at(capture::Stage::row_sum, {0, focus.head, focus.query})},
+      {"unscaled", short_number(unscaled_weight())}};
+  const size_t group = num_heads_ / num_kv_heads_;
+  values_.insert({{"kv_heads", std::to_string(num_kv_heads_)},
+                  {"kv_head", std::to_string(kv_head_)},
+                  {"group", std::to_string(group)},
+                  {"group_heads", head_label(kv_head_ * group, (kv_head_ + 1) * group - 1)},
+                  {"half", std::to_string(options_.rotary ? options_.rotary->dim / 2 : 0)},
+                  {"key_position", std::to_string(focus.key)},
+                  {"visible", std::to_string(std::ranges::count(visible(), true))}});
+  values_["turned_rule"] =
+      texts_.text(options_.rotary && options_.rotary->interleaved ? "turned_neighbours" : "turned_halves", values_);
+  values_["normed_rule"] = options_.head_norm ? texts_.text("rule_head_norm") : "";
   values_["split_rule"] = texts_.text(options_.input_split ? "split_input" : "split_projection");
   const bool types = trace_.has(capture::Stage::token_type_embedding);
   values_["sum_rule"] =
       texts_.text(types ? "rule_types" : "rule_sum") + (options_.embedding_norm ? texts_.text("rule_norm") : "");
+  values_["scaled_rule"] = options_.embedding_scaled ? texts_.text("rule_scaled") : "";
 }
 
-LessonStep& LessonBuilder::add_step(const std::string& name, std::vector<std::string> shapes) {
+LessonStep& LessonBuilder::add_step(const std::string& name, std::vector<std::string> shapes,
+                                    const std::string& words) {
+  const std::string& texts = words.empty() ? name : words;
   LessonStep step;
   step.name = name;
-  step.title = texts_.text(name + ".title", values_);
-  step.plain = texts_.text(name + ".plain", values_);
+  step.title = texts_.text(texts + ".title", values_);
+  step.plain = texts_.text(texts + ".plain", values_);
   step.shapes = std::move(shapes);
   if (const auto stage = capture::stage_named(name)) step.formula = capture::info(*stage).formula;
   steps_.push_back(std::move(step));
@@ -156,13 +172,26 @@ void LessonBuilder::quote_row(LessonStep& step, capture::Stage stage, const std:
   step.picture = std::move(bars);
 }
 
+std::vector<bool> LessonBuilder::visible() const {
+  std::vector<bool> seen;
+  for (float score : vector(capture::Stage::scores, {0, options_.focus.head, options_.focus.query})) {
+    seen.push_back(score != -std::numeric_limits<float>::infinity());
+  }
+  return seen;
+}
+
 // softmax of the raw scores: what the weight would be had nobody divided.
 double LessonBuilder::unscaled_weight() const {
   const LessonFocus& focus = options_.focus;
   const std::vector<float> raw = vector(capture::Stage::raw_scores, {0, focus.head, focus.query});
-  const double largest = *std::ranges::max_element(raw);
-  double sum = 0;
-  for (float score : raw) sum += std::exp(score - largest);
+  const std::vector<bool> seen = visible();
+  double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+  for (size_t j = 0; j < seq_; ++j) {
+    if (seen[j]) largest = std::max(largest, double(raw[j]));
+  }
+  for (size_t j = 0; j < seq_; ++j) {
+    if (seen[j]) sum += std::exp(raw[j] - largest);
+  }
   return std::exp(raw[focus.key] - largest) / sum;
 }
 
@@ -183,6 +212,8 @@ std::vector<LessonStep> make_lesson(const capture::Trace& trace, const LessonOpt
   builder.add_text_steps();
   builder.add_embedding_steps();
   builder.add_role_steps();
+  builder.add_shared_step();
+  builder.add_rotary_steps();
   builder.add_score_steps();
   builder.add_output_steps();
   return builder.take();

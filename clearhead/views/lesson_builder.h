@@ -17,16 +17,19 @@ class LessonBuilder {
 
   // Steps in groups, in the order in which they are told.
   void add_text_steps();       // question, tokens
-  void add_embedding_steps();  // token_embedding, position_embedding, embedding
+  void add_embedding_steps();  // token_embedding, position_embedding, embedding, attention_input
   void add_role_steps();       // roles, query, key, value, split
-  void add_score_steps();      // raw_scores, scores, weights
+  void add_shared_step();      // shared_heads, where several heads share a key head
+  void add_rotary_steps();     // rotated_query, rotated_key, where positions are turned in
+  void add_score_steps();      // raw_scores, scores, causal_mask, weights
   void add_output_steps();     // head_output, self_attention, heads, concat, attention_output
 
   std::vector<LessonStep> take() { return std::move(steps_); }
 
  private:
-  // A step with its words filled in; formula comes from the stage table if name is a stage.
-  LessonStep& add_step(const std::string& name, std::vector<std::string> shapes);
+  // A step with its words filled in; formula comes from the stage table if name is a stage. words: the texts to take,
+  // if not those of its name.
+  LessonStep& add_step(const std::string& name, std::vector<std::string> shapes, const std::string& words = "");
 
   // One number of the trace.
   LessonNumber number(capture::Stage stage, std::vector<size_t> index, std::string label) const;
@@ -40,6 +43,10 @@ class LessonBuilder {
   static LessonNumber derived(std::string label, double value, std::string rule);
 
   void add_projection_step(capture::Stage stage, size_t token, size_t head_index);
+  void add_rotated_step(capture::Stage before, capture::Stage after, size_t token, size_t head_index);
+  void add_mask_step();
+  std::string head_label(size_t first, size_t last) const;  // "head 3", "head 3-5"
+  std::vector<bool> visible() const;                        // [key] that the query of the focus may see
   void fill_values();
   double unscaled_weight() const;
   std::vector<double> given_lengths() const;  // [key] weight times length of the value

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "clearhead/base/error.h"
 #include "clearhead/base/utf8.h"
@@ -129,8 +130,7 @@ class LessonDrawer {
   std::string draw(const StripList& picture) const {
     std::string page;
     for (size_t i = 0; i < picture.strips.size(); ++i) {
-      const std::string label = fmt::format("{} {}", texts_.text("head_word"), picture.labels[i]);
-      page += indent() + ink(fit(label, kLabel, pen_.style()), Ink::dim) +
+      page += indent() + ink(fit(picture.labels[i], kLabel, pen_.style()), Ink::dim) +
               strip(picture.strips[i], strip_width() - kLabel) + "\n";
     }
     return page;
@@ -139,6 +139,7 @@ class LessonDrawer {
   std::string draw(const BarList& picture) const {
     double largest = 1e-30, smallest = 0;
     for (double length : picture.lengths) {
+      if (!std::isfinite(length)) continue;  // a token that may not be seen
       largest = std::max(largest, length);
       smallest = std::min(smallest, length);
     }
@@ -148,7 +149,8 @@ class LessonDrawer {
       const std::string label = picture.tokens.empty()
                                     ? fit(fmt::format("{} {}", texts_.text("head_word"), i), kLabel, pen_.style())
                                     : token_label(picture.tokens[i], kLabel);
-      const double fraction = (picture.lengths[i] - smallest) / (largest - smallest);
+      const double length = std::max(picture.lengths[i], smallest);
+      const double fraction = (length - smallest) / (largest - smallest);
       page += indent() + label + " " + pen_.bar(fraction, kBar).str() +
               fmt::format("  {:>9}\n", short_number(picture.values[i]));
     }
@@ -178,6 +180,29 @@ class LessonDrawer {
   std::string draw(const WeightMap& picture) const {
     const MapOptions options;
     return draw_map(attention_map(trace_, picture.layer, picture.head, options), options, pen_.style());
+  }
+
+  // A row for each token that looks, a column for each that is seen or not.
+  std::string draw(const MaskGrid& picture) const {
+    const capture::WeightSource& scores = trace_.source(capture::Stage::scores, picture.layer);
+    const size_t rows = std::min(scores.query_len(), kMaxRows), columns = std::min(scores.key_len(), kMaxRows);
+    const bool cut = columns < scores.key_len();
+    std::vector<float> row(scores.key_len());
+    std::string page;
+    for (size_t i = 0; i < rows; ++i) {
+      scores.row(0, picture.head, i, row);
+      page += indent() + token_label(i, kLabel) + " ";
+      for (size_t j = 0; j < columns; ++j) {
+        const bool seen = row[j] != -std::numeric_limits<float>::infinity();
+        page += " " + (seen ? std::string(pen_.shade(1)) : ink(pen_.style().ascii ? "." : pen_.dot(), Ink::dim));
+      }
+      page += cut ? fmt::format(" {}\n", pen_.ellipsis()) : "\n";
+    }
+    if (cut)
+      page += indent() +
+              ink(fmt::format("{} {} {}", pen_.ellipsis(), scores.query_len() - rows, texts_.text("more")), Ink::dim) +
+              "\n";
+    return page;
   }
 
   const capture::Trace& trace_;

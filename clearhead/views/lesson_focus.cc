@@ -17,7 +17,7 @@ size_t strongest_key(const capture::Trace& trace, size_t layer, size_t head, siz
   const auto& tokens = trace.info().tokens;
   std::optional<size_t> best;
   for (size_t j = 0; j < seq; ++j) {
-    if (j == query || tokens[j].special) continue;
+    if (j == query || tokens[j].special || row[j] == 0) continue;
     if (!best || row[j] > row[*best]) best = j;
   }
   if (best) return *best;

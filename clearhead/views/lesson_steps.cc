@@ -24,10 +24,15 @@ void LessonBuilder::add_embedding_steps() {
   const std::vector<size_t> row = {0, options_.focus.query};
   LessonStep& token = add_step("token_embedding", {fmt::format("[{}] -> {}", seq_, rows)});
   quote_vector(token, Stage::token_embedding, row, "E");
-  LessonStep& position = add_step("position_embedding", {rows});
-  quote_vector(position, Stage::position_embedding, row, "P");
-  LessonStep& sum = add_step("embedding", {fmt::format("{} + {} -> {}", rows, rows, rows)});
+  const bool placed = trace_.has(Stage::position_embedding);
+  if (placed) {
+    LessonStep& position = add_step("position_embedding", {rows});
+    quote_vector(position, Stage::position_embedding, row, "P");
+  }
+  LessonStep& sum = placed ? add_step("embedding", {fmt::format("{} + {} -> {}", rows, rows, rows)})
+                           : add_step("embedding", {rows}, "embedding_alone");
   quote_vector(sum, Stage::embedding, row, "x");
+  if (options_.pre_norm) quote_vector(add_step("attention_input", {rows}), Stage::attention_input, row, "x'");
 }
 
 void LessonBuilder::add_projection_step(Stage stage, size_t token, size_t head_index) {
@@ -48,7 +53,7 @@ void LessonBuilder::add_role_steps() {
       "split", {fmt::format("[{}, {}] -> [{}, {}, {}]", seq_, num_heads_ * head_dim_, seq_, num_heads_, head_dim_)});
   StripList strips;
   for (size_t head = 0; head < num_heads_; ++head) {
-    strips.labels.push_back(std::to_string(head));
+    strips.labels.push_back(head_label(head, head));
     strips.strips.push_back(vector(Stage::query, {0, options_.focus.query, head}));
   }
   split.picture = std::move(strips);
@@ -60,9 +65,11 @@ void LessonBuilder::add_score_steps() {
                                                         head_dim_, num_heads_, head_dim_, seq_, table)});
   quote_row(raw, Stage::raw_scores, "q.k");
 
-  LessonStep& scores = add_step("scores", {fmt::format("{} / {} -> {}", table, values_.at("root"), table)});
+  LessonStep& scores = add_step("scores", {fmt::format("{} / {} -> {}", table, values_.at("root"), table)},
+                                options_.score_scale ? "scores_scale" : "");
   quote_row(scores, Stage::scores, "s");
   scores.numbers.push_back(derived("unscaled p", unscaled_weight(), "softmax(raw_scores row)[key]"));
+  if (options_.causal) add_mask_step();
 
   LessonStep& weights = add_step("weights", {fmt::format("softmax {} -> {}", table, table)});
   quote_row(weights, Stage::weights, "p");
@@ -102,7 +109,7 @@ void LessonBuilder::add_output_steps() {
       "concat", {fmt::format("[{}, {}, {}] -> [{}, {}]", seq_, num_heads_, value_dim_, seq_, num_heads_ * value_dim_)});
   StripList strips;
   for (size_t head = 0; head < num_heads_; ++head) {
-    strips.labels.push_back(std::to_string(head));
+    strips.labels.push_back(head_label(head, head));
     strips.strips.push_back(vector(Stage::head_output, {0, focus.query, head}));
   }
   concat.picture = std::move(strips);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <memory>
 
 #include "clearhead/apps/cli/commands.h"
@@ -58,6 +59,24 @@ capture::Selection everything_of(size_t layer) {
   return selection;
 }
 
+// What the model does, as the lesson has to tell it.
+views::LessonOptions options_of(const model::ModelConfig& config, size_t layer) {
+  views::LessonOptions options;
+  options.input_split = config.split == attention::Split::input;
+  options.embedding_norm = config.embedding_norm;
+  options.embedding_scaled = config.embedding_scale != 1;
+  options.pre_norm =
+      config.norm_placement == model::NormPlacement::pre || config.norm_placement == model::NormPlacement::around;
+  options.head_norm = config.head_norm;
+  options.causal = config.attention.causal != attention::Causal::none;
+  if (const model::RotaryConfig* rotary = config.rotary_of(layer)) {
+    options.rotary = views::RotaryPairs{rotary->dim, rotary->layout == kernels::RotaryLayout::interleaved};
+  }
+  const float usual = 1 / std::sqrt(static_cast<float>(config.attention.head_dim));
+  if (config.attention.scale && *config.attention.scale != usual) options.score_scale = config.attention.scale;
+  return options;
+}
+
 // One run of the weights finds what is worth following unless the flags say it all.
 views::LessonFocus focus_of(const Flags& flags, const engine::Session& session, const std::string& text) {
   capture::Selection selection;
@@ -78,10 +97,9 @@ void run(const Flags& flags) {
   if (!text.text && !text.file) text.text = kExample;
   const std::string content = text.texts().front();
   const engine::Session session = open_subject(flags, content);
-  views::LessonOptions options;
-  options.focus = focus_of(flags, session, content);
-  options.input_split = session.config().split == attention::Split::input;
-  options.embedding_norm = session.config().embedding_norm;
+  const views::LessonFocus focus = focus_of(flags, session, content);
+  views::LessonOptions options = options_of(session.config(), focus.layer);
+  options.focus = focus;
   options.language = style.language;
   engine::RunOptions run_options = text.run_options();
   const capture::Trace trace = session.run(content, everything_of(options.focus.layer), run_options);
