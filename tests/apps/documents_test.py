@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What README and docs show is what the program prints."""
-import os, subprocess, sys, unittest
+import os, re, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -11,6 +11,19 @@ class Documents(unittest.TestCase):
     def test_they_show_what_the_program_prints(self):
         done = subprocess.run([sys.executable, ROOT / "scripts/update_docs.py", "--check", "--program", os.environ["CLEARHEAD"]], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_every_family_has_a_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "config.json").write_text('{"model_type": "mamba"}')
+            (Path(folder) / "model.safetensors").write_bytes((8).to_bytes(8, "little") + b"{}      ")
+            done = subprocess.run([os.environ["CLEARHEAD"], "attend", "a", "--model", folder], capture_output=True, text=True)
+        known = re.search(r"model_type to be one of: (.*); found", done.stderr)
+        self.assertTrue(known, done.stderr)
+        listed = (ROOT / "docs/families/README.md").read_text(encoding="utf-8")
+        for name in known[1].split(", "):
+            self.assertIn(f"`{name}`", listed)
+        pages = {page.name for page in (ROOT / "docs/families").glob("*.md")} - {"README.md"}
+        self.assertEqual(set(re.findall(r"\]\((\w+\.md)\)", listed)), pages)
 
     def test_a_difference_is_found(self):
         document = ROOT / "docs/input_split.md"

@@ -131,7 +131,7 @@ class GgufGolden {
 
   // The likeliest token that does not end the text, again and again.
   std::vector<int64_t> continued(const std::vector<int64_t>& ids, size_t count) const {
-    KeyValueCache cache(model_.transformer.config(), ids.size() + count);
+    KeyValueCache cache(model_.transformer.config());
     tensor::Tensor hidden = model_.transformer.run({.ids = ids, .type_ids = {}, .cache = &cache});
     std::vector<int64_t> found;
     while (found.size() < count) {
