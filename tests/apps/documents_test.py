@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What README and docs show is what the program prints."""
-import os, re, subprocess, sys, tempfile, unittest
+import os, re, shutil, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -15,6 +15,7 @@ class Documents(unittest.TestCase):
     def test_every_family_has_a_page(self):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "config.json").write_text('{"model_type": "mamba"}')
+            shutil.copy(ROOT / "tests/engine/data/trace/tokenizer.json", folder)
             (Path(folder) / "model.safetensors").write_bytes((8).to_bytes(8, "little") + b"{}      ")
             done = subprocess.run([os.environ["CLEARHEAD"], "attend", "a", "--model", folder], capture_output=True, text=True)
         known = re.search(r"model_type to be one of: (.*); found", done.stderr)

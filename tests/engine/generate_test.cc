@@ -217,7 +217,7 @@ TEST(Generate, Smollm2WritesWhatItsPeerWroteAndEndsItsAnswers) {
   const Session session = Session::open(tests::smollm2_file().string());
   const auto data = std::filesystem::path(CLEARHEAD_TEST_DATA).parent_path().parent_path() / "model/data";
   const auto golden = format::SafetensorsFile::open(data / "smollm2_golden.safetensors");
-  const tensor::Tensor greedy = tensor::clone(golden.view("greedy.0"));
+  const tensor::Tensor greedy = tensor::clone(golden.view("prompt.0.greedy"));
   const auto expected = greedy.as<int64_t>();
   const Generated found = generate(session, "The cat sat on the", {.max_tokens = expected.size(), .looks = 3});
   EXPECT_EQ(found.ids, std::vector<int64_t>(expected.begin(), expected.end()));
