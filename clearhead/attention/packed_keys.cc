@@ -47,8 +47,9 @@ bool stand_packed(const AttentionInput& input) {
 kernels::KeyTile pack_tile(const AttentionConfig& config, const AttentionInput& input, const Sequence& sequence,
                            size_t kv_head, size_t index, const PackedPlace& place) {
   const size_t first = index * kKeyTile;
-  const PackedPlace packed{place.keys + first * packed_key_width(config),
-                           place.values + first * packed_value_width(config)};
+  const auto behind = [first](float* room, size_t width) { return room == nullptr ? room : room + first * width; };
+  const PackedPlace packed{behind(place.keys, packed_key_width(config)),
+                           behind(place.values, packed_value_width(config))};
   if (!input.caches.empty()) return input.caches[sequence.batch]->tile(kv_head, index, packed.keys, packed.values);
   const size_t count = std::min(kKeyTile, sequence.key_len - first);
   const size_t first_key = sequence.batch * input.key_len + sequence.key_begin + first;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What a command states that it needs is what it needs: peaks of real runs beside the estimates."""
-import os, subprocess, tempfile, unittest
+import json, os, subprocess, tempfile, unittest
 
 from program import PROGRAM, run
 
@@ -54,6 +54,15 @@ class Memory(unittest.TestCase):
         command = ("attend", "--layer", "0", "--head", "0", "--json", "--file", "-", *TOY, *THREAD)
         more = peak(*command, text=words(4000)) - peak(*command, text=words(1))
         self.assertLess(more, 4000 * 4000 * 4)  # the weights alone as floats; as text they are three times that
+
+    def test_writing_needs_what_inspect_states(self):
+        program = 40e6  # the program itself, its tokenizer, and pages of the file that nobody gave back yet
+        text = b"The cat sat on the mat and looked at us. " * 60
+        stated = json.loads(run("inspect", "smollm2-135m-instruct", "--tokens", "700", "--json").out)["writing"]
+        for cache, name in (("float", "bytes"), ("bf16", "bytes_with_bf16_cache")):
+            needed = peak("generate", "--file", "-", "--max-tokens", "1", "--cache", cache, text=text)
+            self.assertLess(needed, stated[name] + program)
+        self.assertLess(stated["bytes_with_bf16_cache"], stated["bytes"])
 
 
 if __name__ == "__main__":
