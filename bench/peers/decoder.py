@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decoders beside llama.cpp: a prompt, decoding, the first token and memory."""
-import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import time
 
 import numpy
@@ -61,31 +61,41 @@ def row(ours, files, stored, text, threads, effort, has_bf16):
             "difference": apart, "difference_bf16": apart_rounded if not decodes and has_bf16 else None}
 
 
-def run_once(*arguments):
-    """Seconds to the first byte of output and largest resident memory of one process."""
+def first_byte(*arguments):
+    """Seconds to the first byte of output of one process."""
     begin = time.perf_counter()
     process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     process.stdout.read(1)
     first = time.perf_counter() - begin
     process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
+    if process.wait() != 0:
         raise SystemExit(f"clearhead {arguments} ended with {process.returncode}")
-    return first, usage.ru_maxrss * 1024
+    return first
+
+
+# A child counts the memory of whoever it was forked from, so somebody small must start it.
+LAUNCHER = """import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)"""
+
+
+def peak(*arguments):
+    """Largest resident memory of one process, in bytes."""
+    return int(subprocess.run([sys.executable, "-c", LAUNCHER, PROGRAM, *map(str, arguments)], check=True,
+                              stdout=subprocess.PIPE).stdout)
 
 
 def process_rows(files, threads, folder):
     """Start to first token of a short prompt, and resident memory over the size of the file at 2048 tokens."""
     path = files.paths["Q4_1"]
-    first = [run_once("generate", PROMPT, "--model", path, "--max-tokens", 1, "--threads", threads)[0]
+    first = [first_byte("generate", PROMPT, "--model", path, "--max-tokens", 1, "--threads", threads)
              for _ in range(ROUNDS)]
     text = pathlib.Path(folder) / "prompt.txt"
     text.write_text("The cat sat on the mat and looked at us. " * 186, encoding="utf-8")
     memory = {}
     for cache in ("float", "bf16"):
         arguments = ("generate", "--file", text, "--model", path, "--max-tokens", 1, "--cache", cache, "--threads", threads)
-        memory[cache] = run_once(*arguments)[1] - path.stat().st_size
+        memory[cache] = peak(*arguments) - path.stat().st_size
     return {"first_token_seconds": statistics.median(first), "memory_over_file": memory}
 
 
