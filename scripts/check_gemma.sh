@@ -54,8 +54,8 @@ failed=$((failed + ${wrong:-0}))
 step "what the book looks at" "$program" attend --model gemma-3-270m --from "$book" \
   $'\xe5\xb0\x8f\xe6\x98\x8e\xe5\x9c\xa8\xe5\x9b\xbe\xe4\xb9\xa6\xe9\xa6\x86\xe5\x80\x9f\xe4\xba\x86\xe4\xb8\x80\xe6\x9c\xac\xe5\x8e\x9a\xe5\x8e\x9a\xe7\x9a\x84\xe4\xb9\xa6\xe3\x80\x82'
 step "a text is continued" "$program" generate --model gemma-3-270m --max-tokens 12 "The capital of France is"
-step "a record" "$program" record --model gemma-3-270m --stages all --output "$work/trace" "The cat sat on the mat"
-step "every stage of it recomputed in double" "$program" verify "$work/trace"
+step "a record" "$program" record --model gemma-3-270m --stages all --output "$work/trace.safetensors" "The cat sat on the mat"
+step "every stage of it recomputed in double" "$program" verify "$work/trace.safetensors"
 
 echo
 echo "$passed passed, $failed failed"

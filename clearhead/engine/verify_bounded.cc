@@ -39,13 +39,14 @@ struct Row {
 };
 
 void norm_row(const Row<const double>& from, const NormInDouble& parameters, const Row<double>& to) {
-  constexpr double kStatedError = 4 * kRounding;  // of kernels::layer_norm
   const auto [x, dx] = from;
   const double count = static_cast<double>(x.size());
-  double mean = 0, variance = 0, largest = 0;
+  // What kernels::layer_norm states.
+  const double mean_error = (count / 16 + 6) * kRounding, centred_error = (count / 32 + 9) * kRounding;
+  double mean = 0, variance = 0, magnitude = 0;
   for (double value : x) mean += value / count;
   for (double value : x) variance += (value - mean) * (value - mean) / count;
-  for (double value : x) largest = std::max(largest, std::abs(value));
+  for (double value : x) magnitude += std::abs(value) / count;
   const double deviation = std::sqrt(variance + parameters.epsilon);
   double mean_dx = 0, mean_ndx = 0;
   for (size_t i = 0; i < x.size(); ++i) {
@@ -55,15 +56,16 @@ void norm_row(const Row<const double>& from, const NormInDouble& parameters, con
   reference::layer_norm(x, parameters.gain, parameters.bias, parameters.epsilon, to.values);
   for (size_t i = 0; i < x.size(); ++i) {
     const double carried = dx[i] + mean_dx + std::abs((x[i] - mean) / deviation) * mean_ndx;
-    const double gained = std::abs(parameters.gain[i]) / deviation * (carried + kStatedError * largest);
-    to.bounds[i] = gained + kStatedError * std::abs(parameters.bias[i]) + kSmallest;
+    const double rounded = mean_error * magnitude + centred_error * std::abs(x[i] - mean);
+    const double gained = std::abs(parameters.gain[i]) / deviation * (carried + rounded);
+    to.bounds[i] = gained + kRounding * std::abs(to.values[i]) + kSmallest;
   }
 }
 
 void rms_norm_row(const Row<const double>& from, const NormInDouble& parameters, const Row<double>& to) {
-  constexpr double kStatedError = 3 * 2 * kRounding;  // of kernels::rms_norm, times |y|
   const auto [x, dx] = from;
   const double count = static_cast<double>(x.size());
+  const double stated_error = (count / 32 + 8) * kRounding;  // of kernels::rms_norm, times |y|
   double mean = 0, mean_ndx = 0;
   for (double value : x) mean += value * value / count;
   const double root = std::sqrt(mean + parameters.epsilon);
@@ -71,7 +73,7 @@ void rms_norm_row(const Row<const double>& from, const NormInDouble& parameters,
   reference::rms_norm(x, parameters.gain, parameters.epsilon, to.values);
   for (size_t i = 0; i < x.size(); ++i) {
     const double carried = std::abs(parameters.gain[i]) / root * (dx[i] + std::abs(x[i] / root) * mean_ndx);
-    to.bounds[i] = carried + kStatedError * std::abs(to.values[i]) + kSmallest;
+    to.bounds[i] = carried + stated_error * std::abs(to.values[i]) + kSmallest;
   }
 }
 

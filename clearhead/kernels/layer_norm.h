@@ -17,10 +17,14 @@ struct LayerNormParameters {
 //   y_i = (x_i - mean) / sqrt(variance + epsilon) * gain_i + bias_i,   variance = mean((x - mean)^2)
 //
 // Shapes: input, output [d_model]; output may be input. d_model >= 1.
-// Error: at most 4 * 2^-24 * (largest |x_i| / sqrt(variance + epsilon) |gain_i| + |bias_i|) per element, against the
-// same formula in double (measured by layer_norm_test). Bits: the same on every SIMD target with fused multiply-add,
-// because mean and variance are summed over 16 virtual lanes, one after the other. Source: Ba, Kiros and Hinton 2016,
-// Layer Normalization.
+// Error: against the same formula in double, at most
+//
+//   2^-24 (|gain_i| / sqrt(variance + epsilon) ((d_model / 16 + 6) mean(|x|) + (d_model / 32 + 9) |x_i - mean|) +
+//   |y_i|)
+//
+// as each of the 16 partial sums takes d_model / 16 roundings. Bits: the same on every SIMD target with fused
+// multiply-add, because mean and variance are summed over 16 virtual lanes, one after the other. Source: Ba, Kiros and
+// Hinton 2016, Layer Normalization.
 void layer_norm(std::span<const float> input, const LayerNormParameters& parameters, std::span<float> output);
 
 // layer_norm(input + residual): the bits of the two steps one after the other.
