@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "clearhead/base/error.h"
+#include "clearhead/text/base64.h"
 #include "clearhead/text/bert_normalizer.h"
 #include "clearhead/text/normal_form.h"
 #include "clearhead/text/pattern_json.h"
+#include "clearhead/text/precompiled.h"
 #include "clearhead/text/simple_normalizers.h"
 
 namespace clearhead::text {
@@ -60,6 +62,11 @@ std::unique_ptr<Normalizer> read_prepend(JsonFields& fields) {
   return std::make_unique<Prepend>(std::string(fields.string("prepend")));
 }
 
+std::unique_ptr<Normalizer> read_precompiled(JsonFields& fields) {
+  const std::string where = fields.where() + " precompiled_charsmap";
+  return std::make_unique<Precompiled>(decode_base64(fields.string("precompiled_charsmap"), where), where);
+}
+
 constexpr Reader<Normalizer> kReaders[] = {
     {"BertNormalizer", read_bert},
     {"Lowercase", read_plain<Lowercase>},
@@ -68,6 +75,7 @@ constexpr Reader<Normalizer> kReaders[] = {
     {"NFKC", read_form<NormalForm::Form::nfkc>},
     {"NFKD", read_form<NormalForm::Form::nfkd>},
     {"Nmt", read_plain<Nmt>},
+    {"Precompiled", read_precompiled},
     {"Prepend", read_prepend},
     {"Replace", read_replace},
     {"Sequence", read_sequence},
