@@ -69,7 +69,7 @@ bool Bpe::add_bytes(std::string_view character, std::vector<Symbol>& symbols) co
 }
 
 // The characters of a word. As in the library, an unknown one waits for what comes next, so that bytes go before it,
-// and what is dropped takes no room.
+// and what is dropped takes no room unless gaps are kept.
 void Bpe::begin(std::string_view word, std::vector<Symbol>& symbols) const {
   symbols.clear();
   uint32_t waiting = 0;  // bytes of an unknown piece
@@ -92,9 +92,13 @@ void Bpe::begin(std::string_view word, std::vector<Symbol>& symbols) const {
     if (const auto id = id_of(character)) {
       add_waiting();
       symbols.push_back({*id, length, 0, 0, false});
-    } else if (!add_bytes(character, symbols) && config_.unknown_piece) {
+    } else if (add_bytes(character, symbols)) {
+      continue;
+    } else if (config_.unknown_piece) {
       if (!config_.fuse_unknown) add_waiting();
       waiting += length;
+    } else if (config_.keep_gaps) {
+      symbols.push_back({kNone, length, 0, 0, false});
     }
   }
   add_waiting();
@@ -164,11 +168,11 @@ void Bpe::merge_many(Room& room) const {
 void Bpe::add_pieces(Span word, const Room& room, std::vector<Piece>& pieces) const {
   uint32_t at = word.begin;
   for (const Symbol& symbol : room.symbols) {
-    pieces.push_back({.id = symbol.id,
-                      .span = {at, at + symbol.length},
-                      .continues_word = at > word.begin,
-                      .unknown = symbol.unknown});
-    at += symbol.length;
+    const Span span = {at, at + symbol.length};
+    at = span.end;
+    if (symbol.id == kNone) continue;  // a gap
+    pieces.push_back(
+        {.id = symbol.id, .span = span, .continues_word = span.begin > word.begin, .unknown = symbol.unknown});
   }
 }
 

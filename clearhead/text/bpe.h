@@ -22,12 +22,13 @@ namespace clearhead::text {
 class Bpe final : public Model {
  public:
   struct Config {
-    std::optional<std::string> unknown_piece;
-    std::string continuing_prefix;  // in front of every character of a word but the first
-    std::string end_suffix;         // behind the last one
-    bool fuse_unknown = false;      // unknown characters side by side are one piece
+    std::optional<std::string> unknown_piece = {};
+    std::string continuing_prefix = {};  // in front of every character of a word but the first
+    std::string end_suffix = {};         // behind the last one
+    bool fuse_unknown = false;           // unknown characters side by side are one piece
     bool byte_fallback = false;  // an unknown character becomes the pieces <0x00> to <0xFF> of its bytes, if all exist
     bool ignore_merges = false;  // a word that is a piece needs no merges
+    bool keep_gaps = false;      // what stands on two sides of a character without a piece is never merged
   };
 
   using Merges = std::vector<std::pair<std::string, std::string>>;

@@ -4,228 +4,183 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "clearhead/base/error.h"
-#include "clearhead/base/utf8.h"
+#include "clearhead/text/bpe.h"
+#include "clearhead/text/gguf_cut.h"
+#include "clearhead/text/gguf_pieces.h"
+#include "clearhead/text/tokenizer_json.h"
+#include "clearhead/text/vocabulary.h"
 
 namespace clearhead::text {
 namespace {
 
-constexpr std::string_view kPrefix = "tokenizer.ggml.";
-constexpr int64_t kUnknown = 2, kControl = 3, kUserDefined = 4;  // token types
+// A tokenizer.json. Without model and pre-tokenizer, which may be known already, these are left out.
+struct Sections {
+  std::string added_tokens, normalizer = "null", pre_tokenizer = {}, post_processor, decoder, model = {};
+};
 
-// A text as JSON has it.
-std::string quoted_json(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      result += c;
+std::string json_of(const Sections& sections) {
+  std::string json = fmt::format(R"({{"version":"1.0","truncation":null,"padding":null,"added_tokens":{},)"
+                                 R"("normalizer":{},"post_processor":{},"decoder":{})",
+                                 sections.added_tokens, sections.normalizer, sections.post_processor, sections.decoder);
+  if (!sections.pre_tokenizer.empty()) json += ",\"pre_tokenizer\":" + sections.pre_tokenizer;
+  if (!sections.model.empty()) json += ",\"model\":" + sections.model;
+  return json + "}";
+}
+
+std::string bpe_json(std::string_view options, const GgufPieces& pieces, const Bpe::Merges& merges) {
+  std::string list;
+  for (const auto& [left, right] : merges) {
+    list += fmt::format("{}[{},{}]", list.empty() ? "" : ",", quoted_json(left), quoted_json(right));
+  }
+  return fmt::format(R"({{"type":"BPE","dropout":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,{},)"
+                     R"("vocab":{},"merges":[{}]}})",
+                     options, vocabulary_json(pieces), list);
+}
+
+std::unique_ptr<Model> bpe_of(const GgufPieces& pieces, const Bpe::Merges& merges, Bpe::Config config,
+                              const std::string& where) {
+  std::vector<std::pair<std::string_view, uint64_t>> entries;
+  for (const std::string& token : pieces.tokens) entries.emplace_back(token, entries.size());
+  return std::make_unique<Bpe>(Vocabulary(entries, where + " tokens"), merges, std::move(config), where);
+}
+
+const GgufCut& cut_of(const format::GgufMetadata& metadata) {
+  return gguf_cut(metadata.find_word(tokenizer_key("pre")).value_or("default"), metadata.where());
+}
+
+// Pairs of pieces in the order in which they are merged. Of equal ones the first counts, as in llama.cpp.
+Bpe::Merges read_merges(const format::GgufMetadata& metadata, const GgufCut& cut) {
+  const auto lines = metadata.find_words(tokenizer_key("merges"));
+  if (!lines && cut.needs_merges) base::fail(metadata.where(), tokenizer_key("merges"), "none");
+  Bpe::Merges merges;
+  std::unordered_set<std::string_view> seen;
+  for (const std::string_view line : lines.value_or(std::vector<std::string_view>{})) {
+    const size_t space = line.find(' ', 1);  // the first piece has at least one byte
+    if (space == std::string_view::npos) {
+      base::fail(fmt::format("{} {}[{}]", metadata.where(), tokenizer_key("merges"), merges.size()),
+                 "two pieces with a space between", base::quoted(line));
     }
+    if (seen.insert(line).second) merges.emplace_back(line.substr(0, space), line.substr(space + 1));
   }
-  return result + '"';
+  return merges;
 }
 
-// What the metadata hold, with counts that fit each other.
-struct Pieces {
-  std::vector<std::string_view> tokens;
-  std::vector<int64_t> types;  // [tokens]
-  std::vector<float> scores;   // [tokens], or empty
-};
-
-std::string key(std::string_view name) { return std::string(kPrefix) + std::string(name); }
-
-[[noreturn]] void refuse_count(const format::GgufMetadata& metadata, std::string_view name, size_t expected,
-                               size_t found) {
-  base::fail(metadata.where(), fmt::format("{} of {} elements, one for each token", key(name), expected),
-             fmt::format("{}", found));
+Sections byte_level_sections(const format::GgufMetadata& metadata, const GgufPieces& pieces) {
+  constexpr size_t kUsualBegin = 11;  // in llama.cpp, where the file names none
+  const GgufCut& cut = cut_of(metadata);
+  UsualEnds usual = {.begins = cut.begins, .last = kUsualBegin};
+  if (cut.usual_begin) usual.first = kUsualBegin;
+  return {.added_tokens = added_tokens_json(pieces, cut.mask_takes_spaces),
+          .post_processor = post_processor_json(metadata, pieces, usual),
+          .decoder = R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})"};
 }
 
-Pieces read_pieces(const format::GgufMetadata& metadata) {
-  Pieces pieces;
-  pieces.tokens = metadata.find_words(key("tokens")).value_or(std::vector<std::string_view>{});
-  const size_t count = pieces.tokens.size();
-  if (count == 0) base::fail(metadata.where(), key("tokens") + " with at least one token", "none");
-  pieces.types = metadata.find_integers(key("token_type")).value_or(std::vector<int64_t>(count, 1));
-  if (pieces.types.size() != count) refuse_count(metadata, "token_type", count, pieces.types.size());
-  pieces.scores = metadata.find_numbers(key("scores")).value_or(std::vector<float>{});
-  if (!pieces.scores.empty() && pieces.scores.size() != count) {
-    refuse_count(metadata, "scores", count, pieces.scores.size());
+std::string byte_level_json(const format::GgufMetadata& metadata, const GgufPieces& pieces) {
+  const GgufCut& cut = cut_of(metadata);
+  Sections sections = byte_level_sections(metadata, pieces);
+  for (const std::string_view expression : cut.expressions) {
+    if (expression.empty()) break;
+    sections.pre_tokenizer +=
+        fmt::format(R"({{"type":"Split","pattern":{{"Regex":{}}},"behavior":"Isolated","invert":false}},)",
+                    quoted_json(expression));
   }
-  for (size_t id = 0; id < count; ++id) {
-    if (base::first_invalid_utf8(pieces.tokens[id])) {
-      base::fail(metadata.where(), fmt::format("token {} in UTF-8", id), base::quoted(pieces.tokens[id]));
-    }
-  }
-  return pieces;
+  sections.pre_tokenizer = fmt::format(
+      R"({{"type":"Sequence","pretokenizers":[{}{{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,)"
+      R"("use_regex":false}}]}})",
+      sections.pre_tokenizer);
+  sections.model = bpe_json(
+      fmt::format(R"("unk_token":null,"fuse_unk":false,"byte_fallback":false,"ignore_merges":{})", cut.ignore_merges),
+      pieces, read_merges(metadata, cut));
+  return json_of(sections);
 }
 
-std::string vocabulary_json(const Pieces& pieces) {
-  std::string json;
-  json.reserve(pieces.tokens.size() * 16);
-  for (size_t id = 0; id < pieces.tokens.size(); ++id) {
-    json += fmt::format("{}{}:{}", id == 0 ? "" : ",", quoted_json(pieces.tokens[id]), id);
-  }
-  return "{" + json + "}";
-}
-
-// Tokens that are cut out of the text as it stands.
-std::string added_tokens_json(const Pieces& pieces) {
-  std::string json;
-  for (size_t id = 0; id < pieces.tokens.size(); ++id) {
-    const int64_t type = pieces.types[id];
-    if (type != kControl && type != kUserDefined) continue;
-    json += fmt::format(
-        R"({}{{"id":{},"content":{},"single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":{}}})",
-        json.empty() ? "" : ",", id, quoted_json(pieces.tokens[id]), type == kControl);
-  }
-  return "[" + json + "]";
-}
-
-// A token that is put around every text, as {"SpecialToken": ...}, and what it stands for; empty if there is none.
-struct Around {
-  std::string item, special;
-};
-
-Around around(const format::GgufMetadata& metadata, const Pieces& pieces, std::string_view name, bool usual) {
-  const std::string id_key = key(fmt::format("{}_token_id", name));
-  const auto id = metadata.find_count(id_key);
-  if (!metadata.find_flag(key(fmt::format("add_{}_token", name))).value_or(usual) || !id) return {};
-  if (*id >= pieces.tokens.size()) {
-    base::fail(metadata.where(), fmt::format("{} below {}", id_key, pieces.tokens.size()), fmt::format("{}", *id));
-  }
-  const std::string token = quoted_json(pieces.tokens[*id]);
-  return {fmt::format(R"({{"SpecialToken":{{"id":{},"type_id":0}}}})", token),
-          fmt::format(R"({0}:{{"id":{0},"ids":[{1}],"tokens":[{0}]}})", token, *id)};
-}
-
-// The tokens that are put in front of and behind every text, or null. begins: as a rule there is one in front.
-std::string post_processor_json(const format::GgufMetadata& metadata, const Pieces& pieces, bool begins) {
-  const Around first = around(metadata, pieces, "bos", begins), last = around(metadata, pieces, "eos", false);
-  if (first.item.empty() && last.item.empty()) return "null";
-  std::string items = first.item, specials = first.special;
-  items += std::string(items.empty() ? "" : ",") + R"({"Sequence":{"id":"A","type_id":0}})";
-  if (!last.item.empty()) items += "," + last.item;
-  if (!last.item.empty() && last.special != first.special) specials += (specials.empty() ? "" : ",") + last.special;
-  return fmt::format(R"({{"type":"TemplateProcessing","single":[{}],"pair":[],"special_tokens":{{{}}}}})", items,
-                     specials);
-}
-
-constexpr std::string_view kByteLevel =
-    R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})";
-
-// How the names of tokenizer.ggml.pre cut words.
-constexpr std::string_view kLlama3Cut =
-    R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]})";
-constexpr std::string_view kQwen2Cut =
-    R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]})";
-constexpr std::string_view kDigitsCut =
-    R"({"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}]})";
-
-// Names of one kind, with spaces between. The lists are those of llama.cpp.
-struct Cut {
-  std::string_view names, json;
-  bool ignore_merges = false;
-  bool begins = false;  // a text begins with a token of its own unless the file says otherwise
-};
-
-constexpr Cut kCuts[] = {{"default gpt-2 phi-2 jina-es jina-de jina-v2-es jina-v2-de a.x-4.0 mellum "
-                          "modern-bert gigachat mpt olmo jais trillion granite-docling",
-                          kByteLevel},
-                         {"smollm starcoder refact command-r codeshell exaone minerva-7b", kDigitsCut},
-                         {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2", kLlama3Cut, true, true},
-                         {"dbrx smaug-bpe", kLlama3Cut},
-                         {"qwen2 deepseek-r1-qwen stablelm2 megrez hunyuan", kQwen2Cut}};
-
-bool has_name(std::string_view names, std::string_view name) {
-  if (name.empty() || name.find(' ') != std::string_view::npos) return false;
-  return fmt::format(" {} ", names).find(fmt::format(" {} ", name)) != std::string::npos;
-}
-
-const Cut& cut_of(const format::GgufMetadata& metadata) {
-  const std::string_view name = metadata.find_word(key("pre")).value_or("default");
-  std::string known;
-  for (const Cut& cut : kCuts) {
-    if (has_name(cut.names, name)) return cut;
-    known += (known.empty() ? "" : " ") + std::string(cut.names);
-  }
-  base::fail(metadata.where(), fmt::format("{} to be one of: {}", key("pre"), known), base::quoted(name));
-}
-
-std::string byte_level_json(const format::GgufMetadata& metadata, const Pieces& pieces) {
-  const Cut& cut = cut_of(metadata);
-  std::string merges;
-  for (const std::string_view merge : metadata.find_words(key("merges")).value_or(std::vector<std::string_view>{})) {
-    merges += (merges.empty() ? "" : ",") + quoted_json(merge);
-  }
-  return fmt::format(
-      R"({{"version":"1.0","truncation":null,"padding":null,"added_tokens":{},"normalizer":null,"pre_tokenizer":{},)"
-      R"("post_processor":{},"decoder":{{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}},)"
-      R"("model":{{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,)"
-      R"("fuse_unk":false,"byte_fallback":false,"ignore_merges":{},"vocab":{},"merges":[{}]}}}})",
-      added_tokens_json(pieces), cut.json, post_processor_json(metadata, pieces, cut.begins), cut.ignore_merges,
-      vocabulary_json(pieces), merges);
+// The parts as llama.cpp has them, which no tokenizer.json can say: its categories, and gaps that part merges.
+TokenizerParts byte_level_parts(const format::GgufMetadata& metadata, const GgufPieces& pieces,
+                                const std::string& where) {
+  const GgufCut& cut = cut_of(metadata);
+  TokenizerParts parts;
+  parts.pre_tokenizer = pre_tokenizer_of(cut);
+  parts.model =
+      bpe_of(pieces, read_merges(metadata, cut), {.ignore_merges = cut.ignore_merges, .keep_gaps = true}, where);
+  return read_tokenizer_json(json_of(byte_level_sections(metadata, pieces)), where, std::move(parts));
 }
 
 // Every way to put a piece together from two others, best score first: what merging by score does, written as merges.
-std::string merges_by_score(const Pieces& pieces) {
+Bpe::Merges merges_by_score(const GgufPieces& pieces) {
   std::unordered_map<std::string_view, size_t> ids;
   for (size_t id = 0; id < pieces.tokens.size(); ++id) ids.emplace(pieces.tokens[id], id);
   struct Merge {
     float score;
     size_t piece, cut;
   };
-  std::vector<Merge> merges;
+  std::vector<Merge> found;
   for (size_t id = 0; id < pieces.tokens.size(); ++id) {
     const std::string_view piece = pieces.tokens[id];
-    if (pieces.types[id] == kControl || pieces.types[id] == kUserDefined) continue;
+    if (pieces.types[id] == kControlToken || pieces.types[id] == kUserDefinedToken) continue;
     for (size_t cut = 1; cut < piece.size(); ++cut) {
       if ((static_cast<unsigned char>(piece[cut]) & 0xc0) == 0x80) continue;  // inside a character
       if (ids.contains(piece.substr(0, cut)) && ids.contains(piece.substr(cut))) {
-        merges.push_back({pieces.scores[id], id, cut});
+        found.push_back({pieces.scores[id], id, cut});
       }
     }
   }
-  std::ranges::stable_sort(merges, [](const Merge& a, const Merge& b) { return a.score > b.score; });
-  std::string json;
-  for (const Merge& merge : merges) {
+  std::ranges::stable_sort(found, [](const Merge& a, const Merge& b) { return a.score > b.score; });
+  Bpe::Merges merges;
+  merges.reserve(found.size());
+  for (const Merge& merge : found) {
     const std::string_view piece = pieces.tokens[merge.piece];
-    json += fmt::format("{}[{},{}]", json.empty() ? "" : ",", quoted_json(piece.substr(0, merge.cut)),
-                        quoted_json(piece.substr(merge.cut)));
+    merges.emplace_back(piece.substr(0, merge.cut), piece.substr(merge.cut));
   }
-  return json;
+  return merges;
 }
 
-std::string scored_json(const format::GgufMetadata& metadata, const Pieces& pieces) {
-  if (pieces.scores.empty()) base::fail(metadata.where(), key("scores") + " of the tokens", "none");
-  const bool prefixed = metadata.find_flag(key("add_space_prefix")).value_or(true);
-  const auto unknown = std::ranges::find(pieces.types, kUnknown);
-  const std::string unknown_piece =
-      unknown == pieces.types.end() ? "null"
-                                    : quoted_json(pieces.tokens[static_cast<size_t>(unknown - pieces.types.begin())]);
+std::optional<std::string> unknown_piece(const GgufPieces& pieces) {
+  const auto unknown = std::ranges::find(pieces.types, kUnknownToken);
+  if (unknown == pieces.types.end()) return std::nullopt;
+  return pieces.tokens[static_cast<size_t>(unknown - pieces.types.begin())];
+}
+
+Sections scored_sections(const format::GgufMetadata& metadata, const GgufPieces& pieces) {
+  if (pieces.scores.empty()) base::fail(metadata.where(), tokenizer_key("scores") + " of the tokens", "none");
+  const bool prefixed = metadata.find_flag(tokenizer_key("add_space_prefix")).value_or(true);
   const std::string prepend = prefixed ? "{\"type\":\"Prepend\",\"prepend\":\"\u2581\"}," : "";
   const std::string strip = prefixed ? R"(,{"type":"Strip","content":" ","start":1,"stop":0})" : "";
-  return fmt::format(
-      "{{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":{},"
-      "\"normalizer\":{{\"type\":\"Sequence\",\"normalizers\":[{}"
-      "{{\"type\":\"Replace\",\"pattern\":{{\"String\":\" \"}},\"content\":\"\u2581\"}}]}},\"pre_tokenizer\":null,"
-      "\"post_processor\":{},\"decoder\":{{\"type\":\"Sequence\",\"decoders\":[{{\"type\":\"Replace\",\"pattern\":"
-      "{{\"String\":\"\u2581\"}},\"content\":\" \"}},{{\"type\":\"ByteFallback\"}},{{\"type\":\"Fuse\"}}{}]}},"
-      "\"model\":{{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":{},\"continuing_subword_prefix\":null,"
-      "\"end_of_word_suffix\":null,\"fuse_unk\":true,\"byte_fallback\":true,\"ignore_merges\":false,\"vocab\":{},"
-      "\"merges\":[{}]}}}}",
-      added_tokens_json(pieces), prepend, post_processor_json(metadata, pieces, true), strip, unknown_piece,
-      vocabulary_json(pieces), merges_by_score(pieces));
+  return {.added_tokens = added_tokens_json(pieces),
+          .normalizer = fmt::format("{{\"type\":\"Sequence\",\"normalizers\":[{}{{\"type\":\"Replace\",\"pattern\":"
+                                    "{{\"String\":\" \"}},\"content\":\"\u2581\"}}]}}",
+                                    prepend),
+          .post_processor = post_processor_json(metadata, pieces, {.begins = true, .first = 1, .last = 2}),
+          .decoder = fmt::format("{{\"type\":\"Sequence\",\"decoders\":[{{\"type\":\"Replace\",\"pattern\":"
+                                 "{{\"String\":\"\u2581\"}},\"content\":\" \"}},{{\"type\":\"ByteFallback\"}},"
+                                 "{{\"type\":\"Fuse\"}}{}]}}",
+                                 strip)};
+}
+
+std::string scored_json(const format::GgufMetadata& metadata, const GgufPieces& pieces) {
+  Sections sections = scored_sections(metadata, pieces);
+  sections.pre_tokenizer = "null";
+  const auto unknown = unknown_piece(pieces);
+  sections.model = bpe_json(fmt::format(R"("unk_token":{},"fuse_unk":true,"byte_fallback":true,"ignore_merges":false)",
+                                        unknown ? quoted_json(*unknown) : "null"),
+                            pieces, merges_by_score(pieces));
+  return json_of(sections);
+}
+
+TokenizerParts scored_parts(const format::GgufMetadata& metadata, const GgufPieces& pieces, const std::string& where) {
+  const Sections sections = scored_sections(metadata, pieces);
+  TokenizerParts parts;
+  parts.model = bpe_of(pieces, merges_by_score(pieces),
+                       {.unknown_piece = unknown_piece(pieces), .fuse_unknown = true, .byte_fallback = true}, where);
+  return read_tokenizer_json(json_of(sections), where, std::move(parts));
 }
 
 // The piece as WordPiece has it: a file holds words with a mark in front and pieces that go on with a word bare.
@@ -237,55 +192,58 @@ std::string wordpiece_of(std::string_view stored) {
 }
 
 // The token of the first of the keys that is there, or of `usual`.
-size_t special_id(const format::GgufMetadata& metadata, const Pieces& pieces, std::vector<std::string_view> names,
-                  std::string_view usual) {
+size_t special_id(const format::GgufMetadata& metadata, const GgufPieces& pieces,
+                  const std::vector<std::string_view>& names, std::string_view usual) {
   for (const std::string_view name : names) {
-    const auto id = metadata.find_count(key(name));
-    if (!id) continue;
-    if (*id < pieces.tokens.size()) return *id;
-    base::fail(metadata.where(), fmt::format("{} below {}", key(name), pieces.tokens.size()), fmt::format("{}", *id));
+    if (const auto id = special_token(metadata, pieces, name)) return *id;
   }
   const auto found = std::ranges::find(pieces.tokens, usual);
   if (found == pieces.tokens.end()) {
-    base::fail(metadata.where(), fmt::format("{} or the token {}", key(names.front()), usual), "neither");
+    base::fail(metadata.where(), fmt::format("{} or the token {}", tokenizer_key(names.front()), usual), "neither");
   }
   return static_cast<size_t>(found - pieces.tokens.begin());
 }
 
-std::string wordpiece_json(const format::GgufMetadata& metadata, const Pieces& stored) {
-  std::vector<std::string> written;
-  written.reserve(stored.tokens.size());
-  for (const std::string_view token : stored.tokens) written.push_back(wordpiece_of(token));
-  Pieces pieces = stored;
-  pieces.tokens.assign(written.begin(), written.end());
-  const auto json_of = [&](size_t id) { return quoted_json(pieces.tokens[id]); };
+std::string wordpiece_json(const format::GgufMetadata& metadata, const GgufPieces& stored) {
+  GgufPieces pieces = stored;
+  for (std::string& token : pieces.tokens) token = wordpiece_of(token);
+  const auto json_of_token = [&](size_t id) { return quoted_json(pieces.tokens[id]); };
   // The second name is how files spell it.
   const size_t first = special_id(metadata, pieces, {"cls_token_id", "bos_token_id"}, "[CLS]");
   const size_t last =
       special_id(metadata, pieces, {"separator_token_id", "seperator_token_id", "eos_token_id"}, "[SEP]");
   const size_t unknown = special_id(metadata, pieces, {"unknown_token_id"}, "[UNK]");
-  return fmt::format(
-      R"({{"version":"1.0","truncation":null,"padding":null,"added_tokens":{},"normalizer":{{"type":"BertNormalizer",)"
-      R"("clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true}},"pre_tokenizer":)"
-      R"({{"type":"BertPreTokenizer"}},"post_processor":{{"type":"BertProcessing","cls":[{},{}],"sep":[{},{}]}},)"
-      R"("decoder":{{"type":"WordPiece","prefix":"##","cleanup":true}},"model":{{"type":"WordPiece","unk_token":{},)"
-      R"("continuing_subword_prefix":"##","max_input_chars_per_word":100,"vocab":{}}}}})",
-      added_tokens_json(pieces), json_of(first), first, json_of(last), last, json_of(unknown), vocabulary_json(pieces));
+  return json_of({.added_tokens = added_tokens_json(pieces),
+                  .normalizer =
+                      R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,)"
+                      R"("lowercase":true})",
+                  .pre_tokenizer = R"({"type":"BertPreTokenizer"})",
+                  .post_processor = fmt::format(R"({{"type":"BertProcessing","cls":[{},{}],"sep":[{},{}]}})",
+                                                json_of_token(first), first, json_of_token(last), last),
+                  .decoder = R"({"type":"WordPiece","prefix":"##","cleanup":true})",
+                  .model = fmt::format(R"({{"type":"WordPiece","unk_token":{},"continuing_subword_prefix":"##",)"
+                                       R"("max_input_chars_per_word":100,"vocab":{}}})",
+                                       json_of_token(unknown), vocabulary_json(pieces))});
 }
 
 }  // namespace
 
 std::string gguf_tokenizer_json(const format::GgufMetadata& metadata) {
-  const std::string_view model = metadata.word(key("model"));
-  const Pieces pieces = read_pieces(metadata);
+  const std::string_view model = metadata.word(tokenizer_key("model"));
+  const GgufPieces pieces = read_gguf_pieces(metadata);
   if (model == "gpt2") return byte_level_json(metadata, pieces);
   if (model == "llama") return scored_json(metadata, pieces);
   if (model == "bert") return wordpiece_json(metadata, pieces);
-  base::fail(metadata.where(), key("model") + " to be one of: gpt2, llama, bert", base::quoted(model));
+  base::fail(metadata.where(), tokenizer_key("model") + " to be one of: gpt2, llama, bert", base::quoted(model));
 }
 
 Tokenizer gguf_tokenizer(const format::GgufMetadata& metadata) {
-  return Tokenizer::from_json(gguf_tokenizer_json(metadata), metadata.where() + " tokenizer");
+  const std::string_view model = metadata.word(tokenizer_key("model"));
+  const std::string where = metadata.where() + " tokenizer";
+  if (model == "gpt2")
+    return Tokenizer::from_parts(byte_level_parts(metadata, read_gguf_pieces(metadata), where), where);
+  if (model == "llama") return Tokenizer::from_parts(scored_parts(metadata, read_gguf_pieces(metadata), where), where);
+  return Tokenizer::from_json(gguf_tokenizer_json(metadata), where);
 }
 
 }  // namespace clearhead::text

@@ -219,7 +219,11 @@ Tokenizer Tokenizer::from_file(const std::filesystem::path& tokenizer_json) {
 }
 
 Tokenizer Tokenizer::from_json(std::string_view json, std::string_view where) {
-  return Tokenizer(read_tokenizer_json(json, where), where);
+  return from_parts(read_tokenizer_json(json, where), where);
+}
+
+Tokenizer Tokenizer::from_parts(TokenizerParts parts, std::string_view where) {
+  return Tokenizer(std::move(parts), where);
 }
 
 Encoding Tokenizer::encode(std::string_view text, bool add_special) const {

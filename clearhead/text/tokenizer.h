@@ -51,6 +51,9 @@ class Tokenizer {
   // The same from memory; `where` opens each error text.
   static Tokenizer from_json(std::string_view json, std::string_view where);
 
+  // The same of parts that are made already (tokenizer_json.h).
+  static Tokenizer from_parts(TokenizerParts parts, std::string_view where);
+
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;

@@ -106,7 +106,7 @@ simdjson::dom::array list_of(element value, const std::string& where) {
   return list;
 }
 
-TokenizerParts read_tokenizer_json(std::string_view json, std::string_view where) {
+TokenizerParts read_tokenizer_json(std::string_view json, std::string_view where, TokenizerParts parts) {
   const std::string file(where);
   simdjson::dom::parser parser;
   element root;
@@ -114,10 +114,9 @@ TokenizerParts read_tokenizer_json(std::string_view json, std::string_view where
   if (error == simdjson::SUCCESS) error = parser.parse(json.data(), json.size()).get(root);
   if (error != simdjson::SUCCESS) base::fail(file, "a tokenizer as JSON", simdjson::error_message(error));
 
-  TokenizerParts parts;
   JsonFields fields(root, file);
   if (fields.has("version")) fields.one_of("version", {"1.0"});
-  parts.model = read_model(fields.required("model"), file + " model");
+  if (!parts.model) parts.model = read_model(fields.required("model"), file + " model");
   parts.vocab_size = parts.model->size();
   if (const auto value = fields.optional("added_tokens")) read_added_tokens(*value, file + " added_tokens", parts);
   if (const auto value = fields.optional("normalizer"))

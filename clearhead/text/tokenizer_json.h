@@ -31,8 +31,9 @@ struct TokenizerParts {
   std::vector<std::string> warnings;
 };
 
-// Reads a tokenizer.json, as the tokenizers library writes it. `where` opens each error text.
+// Reads a tokenizer.json, as the tokenizers library writes it. `where` opens each error text. parts: a model and a
+// pre-tokenizer that are known from elsewhere, if they are; the text has no field of that name then.
 // Throws: Error for malformed JSON, a component or field that is not known, and ids that do not fit together.
-TokenizerParts read_tokenizer_json(std::string_view json, std::string_view where);
+TokenizerParts read_tokenizer_json(std::string_view json, std::string_view where, TokenizerParts parts = {});
 
 }  // namespace clearhead::text

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "clearhead/text/category.h"
 #include "clearhead/text/unicode.h"
 #include "clearhead/text/valid_utf8.h"
 
@@ -13,20 +14,30 @@ namespace {
 
 enum class Class : uint8_t { other, letter, number, space };
 
+Class class_of(char32_t c) {
+  return is_letter(c) ? Class::letter : is_number(c) ? Class::number : is_white_space(c) ? Class::space : Class::other;
+}
+
+Class category_class_of(char32_t c) {
+  const uint8_t bits = category_table()[c];
+  return (bits & kLetter) != 0   ? Class::letter
+         : (bits & kNumber) != 0 ? Class::number
+         : (bits & kSpace) != 0  ? Class::space
+                                 : Class::other;
+}
+
 // [0x110000] in two stages
-const PropertyTable& class_table() {
-  static const PropertyTable table = [] {
-    std::vector<uint8_t> classes(0x110000);
-    for (char32_t c = 0; c < classes.size(); ++c) {
-      const Class own = is_letter(c)        ? Class::letter
-                        : is_number(c)      ? Class::number
-                        : is_white_space(c) ? Class::space
-                                            : Class::other;
-      classes[c] = static_cast<uint8_t>(own);
-    }
-    return PropertyTable(classes);
-  }();
-  return table;
+PropertyTable make_table(Class (*class_of_one)(char32_t)) {
+  std::vector<uint8_t> classes(0x110000);
+  for (char32_t c = 0; c < classes.size(); ++c) classes[c] = static_cast<uint8_t>(class_of_one(c));
+  return PropertyTable(classes);
+}
+
+const PropertyTable& class_table(WordClasses classes) {
+  static const PropertyTable library = make_table(class_of);
+  if (classes == WordClasses::tokenizers_library) return library;
+  static const PropertyTable unicode = make_table(category_class_of);
+  return unicode;
 }
 
 // A text and a place in it, read code point by code point.
@@ -64,9 +75,12 @@ uint32_t end_of_space(Reader reader) {
   return reader.done() || last == begin ? reader.at : last;
 }
 
+enum class Case { as_it_stands, ascii, any };
+
 // Behind an apostrophe: s t d m, re ve ll.
-uint32_t end_of_contraction(Reader reader, bool any_case) {
+uint32_t end_of_contraction(Reader reader, Case letter_case) {
   constexpr char32_t kLongS = 0x17f;  // in any case an s
+  const bool any_case = letter_case != Case::as_it_stands;
   const uint32_t at = reader.at;
   if (reader.text[at] != '\'') return at;
   reader.pass();
@@ -75,7 +89,7 @@ uint32_t end_of_contraction(Reader reader, bool any_case) {
   for (size_t i = 0; i < letters.size() && !reader.done(); ++i) {
     letters[i] = reader.peek();
     if (any_case && letters[i] >= 'A' && letters[i] <= 'Z') letters[i] += 'a' - 'A';
-    if (any_case && letters[i] == kLongS) letters[i] = 's';
+    if (letter_case == Case::any && letters[i] == kLongS) letters[i] = 's';
     reader.pass();
     ends[i] = reader.at;
   }
@@ -88,10 +102,12 @@ uint32_t end_of_contraction(Reader reader, bool any_case) {
 // The words of GPT-2.
 class Gpt2Words final : public Pattern {
  public:
+  explicit Gpt2Words(WordClasses classes) : classes_(class_table(classes)) {}
+
   std::optional<Span> find(std::string_view text, uint32_t from) const override {
     if (from >= text.size()) return std::nullopt;
     Reader reader = {classes_, text, from};
-    if (const uint32_t end = end_of_contraction(reader, false); end > from) return Span{from, end};
+    if (const uint32_t end = end_of_contraction(reader, Case::as_it_stands); end > from) return Span{from, end};
     Class kind = reader.kind();
     if (text[from] == ' ' && from + 1 < text.size()) {
       ++reader.at;
@@ -108,19 +124,22 @@ class Gpt2Words final : public Pattern {
   }
 
  private:
-  const PropertyTable& classes_ = class_table();
+  const PropertyTable& classes_;
 };
 
 // The words of GPT-4 and those who follow it: numbers of at most `most_digits` digits, one mark of any kind before
 // letters, line ends with the white space or the marks before them.
 class Gpt4Words final : public Pattern {
  public:
-  explicit Gpt4Words(uint32_t most_digits) : most_digits_(most_digits) {}
+  Gpt4Words(WordClasses classes, uint32_t most_digits)
+      : classes_(class_table(classes)),
+        contractions_(classes == WordClasses::tokenizers_library ? Case::any : Case::ascii),
+        most_digits_(most_digits) {}
 
   std::optional<Span> find(std::string_view text, uint32_t from) const override {
     if (from >= text.size()) return std::nullopt;
     Reader reader = {classes_, text, from};
-    if (const uint32_t end = end_of_contraction(reader, true); end > from) return Span{from, end};
+    if (const uint32_t end = end_of_contraction(reader, contractions_); end > from) return Span{from, end};
     const Class kind = reader.kind();
     const bool line_end = is_line_end(reader.peek());
     if (kind != Class::letter && kind != Class::number && !line_end) reader.pass();
@@ -148,18 +167,19 @@ class Gpt4Words final : public Pattern {
     return end > begin.at ? end : end_of_space(begin);
   }
 
-  const PropertyTable& classes_ = class_table();
+  const PropertyTable& classes_;
+  Case contractions_;
   uint32_t most_digits_;
 };
 
 template <class Words, uint32_t... argument>
-std::unique_ptr<Pattern> make() {
-  return std::make_unique<Words>(argument...);
+std::unique_ptr<Pattern> make(WordClasses classes) {
+  return std::make_unique<Words>(classes, argument...);
 }
 
 struct Known {
   std::string_view expression;
-  std::unique_ptr<Pattern> (*make)();
+  std::unique_ptr<Pattern> (*make)(WordClasses classes);
 };
 
 constexpr Known kKnown[] = {
@@ -173,11 +193,11 @@ constexpr Known kKnown[] = {
 
 }  // namespace
 
-std::unique_ptr<Pattern> known_word_pattern(std::string_view expression) {
+std::unique_ptr<Pattern> known_word_pattern(std::string_view expression, WordClasses classes) {
   const auto known = std::ranges::find(kKnown, expression, &Known::expression);
-  return known == std::end(kKnown) ? nullptr : known->make();
+  return known == std::end(kKnown) ? nullptr : known->make(classes);
 }
 
-std::unique_ptr<Pattern> gpt2_pattern() { return std::make_unique<Gpt2Words>(); }
+std::unique_ptr<Pattern> gpt2_pattern() { return std::make_unique<Gpt2Words>(WordClasses::tokenizers_library); }
 
 }  // namespace clearhead::text

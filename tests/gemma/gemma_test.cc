@@ -59,10 +59,10 @@ TEST(Gemma, TheBookLooksAtWhatItIsLikeWhereAndWhatIsDoneWithIt) {
   EXPECT_NEAR(weight(7, 3, kOne), 0.28, 0.005);
 }
 
-// gemma_tokens.json: the ids of llama.cpp for each text of tests/text, made by golden/make_gemma_tokens.py.
+// gemma_golden.json: the ids of llama.cpp for each text of tests/text, made by tests/text/golden/make_llama_golden.py.
 TEST(Gemma, EveryIdIsThatOfLlamaCpp) {
   const auto texts = nlohmann::json::parse(base::read_file(CLEARHEAD_TEXTS, 1 << 20));
-  const auto golden = nlohmann::json::parse(base::read_file(CLEARHEAD_TEST_DATA "/gemma_tokens.json", 1 << 20));
+  const auto golden = nlohmann::json::parse(base::read_file(CLEARHEAD_TEST_DATA "/gemma_golden.json", 1 << 20));
   const auto checkpoint = format::Checkpoint::open(gemma());
   const text::Tokenizer tokenizer = text::gguf_tokenizer(*checkpoint.gguf_metadata());
   ASSERT_GE(texts.size(), 654u);

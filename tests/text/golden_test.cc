@@ -7,6 +7,8 @@
 #include <string>
 
 #include "clearhead/base/memory.h"
+#include "clearhead/format/gguf.h"
+#include "clearhead/text/gguf_tokenizer.h"
 #include "clearhead/text/tokenizer.h"
 #include "tests/support/model_folder.h"
 
@@ -83,6 +85,24 @@ TEST(Golden, BytePairsDecodeToWhatTheyWere) {
 }
 
 TEST(Golden, EveryIdAndOffsetOfUnigram) { expect_golden(e5(), "unigram_golden.json"); }
+
+// Made by golden/make_llama_golden.py; 21 bytes have no piece in this vocabulary.
+TEST(Golden, EveryIdOfSmollm2IsThatOfLlamaCpp) {
+  const auto file = format::GgufFile::open(tests::smollm2_file());
+  const Tokenizer tokenizer = gguf_tokenizer(file.metadata());
+  const auto texts = nlohmann::json::parse(base::read_file(CLEARHEAD_TEST_DATA "/bert_golden.json", 1 << 20));
+  const auto golden = nlohmann::json::parse(base::read_file(CLEARHEAD_TEST_DATA "/smollm2_golden.json", 1 << 20));
+  ASSERT_EQ(texts.size(), golden.size());
+  ASSERT_GE(golden.size(), 500u);
+  for (size_t i = 0; i < golden.size(); ++i) {
+    const auto text = texts[i][0].get<std::string>();
+    const auto expected = golden[i].get<std::vector<int64_t>>();
+    EXPECT_EQ(tokenizer.encode_ids(text), expected) << text;
+    std::vector<int64_t> ids;
+    for (const Token& token : tokenizer.encode(text).tokens) ids.push_back(token.id);
+    EXPECT_EQ(ids, expected) << text;
+  }
+}
 
 TEST(Golden, TruncationAndPaddingOfTheFileAreReadAndNotCarriedOut) {
   EXPECT_EQ(minilm().file_truncation(), 128u);
