@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a text, with a small tokenizer of which the first byte chooses the kind: ids and offsets stay in range
+// Any bytes as a text, with a small tokenizer of which the first byte chooses the kind (BERT with its flags, or other
+// components): ids and offsets stay in range
 // and rise, the words that people read are valid UTF-8, and the ids are those of encode_ids.
 #include <cstdint>
 #include <cstdlib>
@@ -34,6 +35,35 @@ std::string json_of(unsigned kind) {
 "vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,"a":3,"##a":4,"b":5,"##\u0301":6,"\u4f60":7,"!":8,"##\u1161":9}}})";
 }
 
+// The other normalizers and pre-tokenizers, before words of which each character is a piece or bytes.
+std::string json_of(std::string_view normalizer, std::string_view pre_tokenizer) {
+  return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":{"type":"Sequence",
+"normalizers":[)" +
+         std::string(normalizer) + R"(]},"pre_tokenizer":)" + std::string(pre_tokenizer) +
+         R"(,"post_processor":null,"decoder":{"type":"CTC","pad_token":"a","word_delimiter_token":"b","cleanup":true},
+"model":{"type":"BPE","dropout":null,"unk_token":"?","continuing_subword_prefix":"","end_of_word_suffix":"","fuse_unk":true,
+"byte_fallback":true,"vocab":{"?":0,"a":1,"b":2,"ab":3,"<0xC3>":4,"<0xA9>":5,"y":6},"merges":["a b"]}})";
+}
+
+const std::vector<Tokenizer>& tokenizers() {
+  static const std::vector<Tokenizer> made = [] {
+    std::vector<Tokenizer> all;
+    for (unsigned kind = 0; kind < 128; ++kind) all.push_back(Tokenizer::from_json(json_of(kind), "fuzz"));
+    // The map has one string, U+0001, which becomes "yz".
+    for (const std::string_view normalizer :
+         {R"({"type":"Precompiled","precompiled_charsmap":"DAAAAAAAAAABDQAAAAAAgHl6AA=="})",
+          R"({"type":"Precompiled","precompiled_charsmap":"DAAAAAAAAAABDQAAAAAAgHl6AA=="},{"type":"NFKC"})",
+          R"({"type":"ByteLevel"})", ""}) {
+      for (const std::string_view pre_tokenizer : {R"({"type":"Whitespace"})", R"({"type":"UnicodeScripts"})",
+                                                   R"({"type":"FixedLength","length":3})", "null"}) {
+        all.push_back(Tokenizer::from_json(json_of(normalizer, pre_tokenizer), "fuzz"));
+      }
+    }
+    return all;
+  }();
+  return made;
+}
+
 void check(const Encoding& encoding, std::string_view text) {
   size_t last = 0;
   for (const auto& token : encoding.tokens) {
@@ -54,13 +84,8 @@ void check(const Encoding& encoding, std::string_view text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::vector<Tokenizer> tokenizers = [] {
-    std::vector<Tokenizer> all;
-    for (unsigned kind = 0; kind < 128; ++kind) all.push_back(Tokenizer::from_json(json_of(kind), "fuzz"));
-    return all;
-  }();
   if (size == 0) return 0;
-  const Tokenizer& tokenizer = tokenizers[data[0] % 128];
+  const Tokenizer& tokenizer = tokenizers()[data[0] % tokenizers().size()];
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const Encoding encoding = tokenizer.encode(text);
   check(encoding, text);

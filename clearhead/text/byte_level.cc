@@ -158,6 +158,10 @@ void ByteLevel::split(AlignedText& text, std::vector<Span>& words) const {
   words.swap(cut);
 }
 
+void ByteLevelNormalizer::normalize(const AlignedText& source, AlignedText& result) const {
+  write_word(source, {0, static_cast<uint32_t>(source.bytes().size())}, result);
+}
+
 void TrimOffsets::process(std::vector<Piece>& pieces, bool) const {
   for (size_t i = 0; i < pieces.size(); ++i) {
     Span& span = pieces[i].span;

@@ -5,6 +5,7 @@
 
 #include "clearhead/text/decoder.h"
 #include "clearhead/text/model.h"
+#include "clearhead/text/normalizer.h"
 #include "clearhead/text/pattern.h"
 #include "clearhead/text/post_processor.h"
 #include "clearhead/text/pre_tokenizer.h"
@@ -25,6 +26,12 @@ class ByteLevel final : public PreTokenizer {
  private:
   bool add_prefix_space_;
   std::unique_ptr<Pattern> words_;
+};
+
+// The same as a normalizer: only writes.
+class ByteLevelNormalizer final : public Normalizer {
+ public:
+  void normalize(const AlignedText& source, AlignedText& result) const override;
 };
 
 // The character that a byte is written as.

@@ -7,23 +7,6 @@
 namespace clearhead::text {
 namespace {
 
-// Applied to one piece with the space before it, never across pieces.
-void clean_up(std::string& piece) {
-  using Rule = std::pair<std::string_view, std::string_view>;
-  static constexpr std::array<Rule, 11> kRules = {{{" .", "."},
-                                                   {" ?", "?"},
-                                                   {" !", "!"},
-                                                   {" ,", ","},
-                                                   {" ' ", "'"},
-                                                   {" n't", "n't"},
-                                                   {" 'm", "'m"},
-                                                   {" do not", " don't"},
-                                                   {" 's", "'s"},
-                                                   {" 've", "'ve"},
-                                                   {" 're", "'re"}}};
-  for (const auto& [from, to] : kRules) replace_all(piece, from, to);
-}
-
 // Where a stream ends.
 class TextEnd final : public PieceSink {
  public:
@@ -81,6 +64,22 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     done = at + from.size();
   }
   text = result.append(text, done);
+}
+
+void clean_up(std::string& piece) {
+  using Rule = std::pair<std::string_view, std::string_view>;
+  static constexpr std::array<Rule, 11> kRules = {{{" .", "."},
+                                                   {" ?", "?"},
+                                                   {" !", "!"},
+                                                   {" ,", ","},
+                                                   {" ' ", "'"},
+                                                   {" n't", "n't"},
+                                                   {" 'm", "'m"},
+                                                   {" do not", " don't"},
+                                                   {" 's", "'s"},
+                                                   {" 've", "'ve"},
+                                                   {" 're", "'re"}}};
+  for (const auto& [from, to] : kRules) replace_all(piece, from, to);
 }
 
 NextSink DecoderSequence::stream(NextSink next) const {

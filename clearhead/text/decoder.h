@@ -103,6 +103,9 @@ NextSink rewrite_step(NextSink next, Rewrite rewrite) {
 // Puts `to` in place of each `from`.
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 
+// Takes the space before punctuation and English contractions away.
+void clean_up(std::string& piece);
+
 // One after the other.
 class DecoderSequence final : public Decoder {
  public:

@@ -65,16 +65,34 @@ std::unique_ptr<Decoder> read_bpe(JsonFields& fields) {
   return std::make_unique<BpeDecoder>(std::move(suffix));
 }
 
+std::unique_ptr<Decoder> read_ctc(JsonFields& fields) {
+  const auto text = [&](const char* name) {
+    std::string value(fields.string(name));
+    if (value.empty()) base::fail(fields.where() + " " + name, "a text", "an empty one");
+    return value;
+  };
+  CtcDecoder::Config config;
+  config.pad_piece = text("pad_token");
+  config.word_end = text("word_delimiter_token");
+  config.cleanup = fields.boolean("cleanup");
+  return std::make_unique<CtcDecoder>(std::move(config));
+}
+
 template <class Kind>
 std::unique_ptr<Decoder> read_plain(JsonFields&) {
   return std::make_unique<Kind>();
 }
 
 constexpr Reader<Decoder> kReaders[] = {
-    {"BPEDecoder", read_bpe},       {"ByteFallback", read_plain<ByteFallbackDecoder>},
-    {"ByteLevel", read_byte_level}, {"Fuse", read_plain<FuseDecoder>},
-    {"Metaspace", read_metaspace},  {"Replace", read_replace},
-    {"Sequence", read_sequence},    {"Strip", read_strip},
+    {"BPEDecoder", read_bpe},
+    {"ByteFallback", read_plain<ByteFallbackDecoder>},
+    {"ByteLevel", read_byte_level},
+    {"CTC", read_ctc},
+    {"Fuse", read_plain<FuseDecoder>},
+    {"Metaspace", read_metaspace},
+    {"Replace", read_replace},
+    {"Sequence", read_sequence},
+    {"Strip", read_strip},
     {"WordPiece", read_wordpiece},
 };
 

@@ -14,6 +14,7 @@
 #include "clearhead/text/bpe.h"
 #include "clearhead/text/unigram.h"
 #include "clearhead/text/vocabulary.h"
+#include "clearhead/text/word_level.h"
 #include "clearhead/text/wordpiece.h"
 
 namespace clearhead::text {
@@ -42,6 +43,12 @@ std::unique_ptr<Model> read_wordpiece(JsonFields& fields) {
   config.max_word_code_points = fields.number("max_input_chars_per_word");
   Vocabulary vocabulary = read_vocabulary(fields.required("vocab"), fields.where() + " vocab");
   return std::make_unique<WordPiece>(std::move(vocabulary), std::move(config), fields.where());
+}
+
+std::unique_ptr<Model> read_word_level(JsonFields& fields) {
+  const std::string_view unknown = fields.string("unk_token");
+  Vocabulary vocabulary = read_vocabulary(fields.required("vocab"), fields.where() + " vocab");
+  return std::make_unique<WordLevel>(std::move(vocabulary), unknown, fields.where());
 }
 
 // 10^exponent, the nearest double.
@@ -161,9 +168,10 @@ std::unique_ptr<Model> read_model(element value, const std::string& where) {
   if (!fields.has("type") && fields.has("merges")) {
     type = 2;
   } else if (fields.has("type") || !fields.has("max_input_chars_per_word")) {
-    type = fields.one_of("type", {"WordPiece", "Unigram", "BPE"});
+    type = fields.one_of("type", {"WordPiece", "Unigram", "BPE", "WordLevel"});
   }
-  static constexpr std::unique_ptr<Model> (*kReaders[])(JsonFields&) = {read_wordpiece, read_unigram, read_bpe};
+  static constexpr std::unique_ptr<Model> (*kReaders[])(JsonFields&) = {read_wordpiece, read_unigram, read_bpe,
+                                                                        read_word_level};
   std::unique_ptr<Model> model = kReaders[type](fields);
   fields.close();
   return model;

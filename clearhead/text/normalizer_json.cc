@@ -10,6 +10,7 @@
 #include "clearhead/base/error.h"
 #include "clearhead/text/base64.h"
 #include "clearhead/text/bert_normalizer.h"
+#include "clearhead/text/byte_level.h"
 #include "clearhead/text/normal_form.h"
 #include "clearhead/text/pattern_json.h"
 #include "clearhead/text/precompiled.h"
@@ -69,6 +70,7 @@ std::unique_ptr<Normalizer> read_precompiled(JsonFields& fields) {
 
 constexpr Reader<Normalizer> kReaders[] = {
     {"BertNormalizer", read_bert},
+    {"ByteLevel", read_plain<ByteLevelNormalizer>},
     {"Lowercase", read_plain<Lowercase>},
     {"NFC", read_form<NormalForm::Form::nfc>},
     {"NFD", read_form<NormalForm::Form::nfd>},

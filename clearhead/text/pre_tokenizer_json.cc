@@ -14,6 +14,7 @@
 #include "clearhead/text/pattern_json.h"
 #include "clearhead/text/simple_pre_tokenizers.h"
 #include "clearhead/text/unicode.h"
+#include "clearhead/text/unicode_scripts.h"
 #include "clearhead/text/valid_utf8.h"
 
 namespace clearhead::text {
@@ -73,6 +74,13 @@ std::unique_ptr<PreTokenizer> read_delimiter(JsonFields& fields) {
   return std::make_unique<Split>(literal_pattern(std::string(delimiter)), Behavior::removed, false);
 }
 
+std::unique_ptr<PreTokenizer> read_fixed_length(JsonFields& fields) {
+  constexpr uint64_t kUsual = 5;
+  const uint64_t length = fields.has("length") ? fields.number("length") : kUsual;
+  if (length == 0) base::fail(fields.where() + " length", "at least 1", "0");
+  return std::make_unique<FixedLength>(length);
+}
+
 template <class Kind>
 std::unique_ptr<PreTokenizer> read_plain(JsonFields&) {
   return std::make_unique<Kind>();
@@ -83,10 +91,13 @@ constexpr Reader<PreTokenizer> kReaders[] = {
     {"ByteLevel", read_byte_level},
     {"CharDelimiterSplit", read_delimiter},
     {"Digits", read_digits},
+    {"FixedLength", read_fixed_length},
     {"Metaspace", read_metaspace},
     {"Punctuation", read_punctuation},
     {"Sequence", read_sequence},
     {"Split", read_split},
+    {"UnicodeScripts", read_plain<UnicodeScripts>},
+    {"Whitespace", read_plain<Whitespace>},
     {"WhitespaceSplit", read_plain<WhitespaceSplit>},
 };
 

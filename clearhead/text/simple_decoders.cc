@@ -122,6 +122,26 @@ class BpeStep final : public PieceStep {
   std::optional<std::string> last_;
 };
 
+class CtcStep final : public PieceStep {
+ public:
+  CtcStep(NextSink next, const CtcDecoder::Config& config) : PieceStep(std::move(next)), config_(config) {}
+
+ private:
+  void take(std::string piece) override {
+    if (piece == last_) return;
+    last_ = piece;
+    replace_all(piece, config_.pad_piece, "");
+    if (config_.cleanup) {
+      clean_up(piece);
+      replace_all(piece, config_.word_end, " ");
+    }
+    if (!piece.empty()) give(piece);
+  }
+
+  const CtcDecoder::Config& config_;
+  std::optional<std::string> last_;
+};
+
 }  // namespace
 
 NextSink ByteFallbackDecoder::stream(NextSink next) const {
@@ -143,6 +163,8 @@ NextSink ReplaceDecoder::stream(NextSink next) const {
 NextSink StripDecoder::stream(NextSink next) const {
   return std::make_unique<StripStep>(std::move(next), character_, start_, stop_);
 }
+
+NextSink CtcDecoder::stream(NextSink next) const { return std::make_unique<CtcStep>(std::move(next), config_); }
 
 NextSink BpeDecoder::stream(NextSink next) const { return std::make_unique<BpeStep>(std::move(next), suffix_); }
 

@@ -57,4 +57,22 @@ class BpeDecoder final : public Decoder {
   std::string suffix_;
 };
 
+// Of characters heard one after the other: the same piece again is the same sound, one between two is a pause and goes.
+// With cleanup, spaces before punctuation go and a piece that ends a word becomes a space.
+// Source: Graves et al. 2006, Connectionist Temporal Classification.
+class CtcDecoder final : public Decoder {
+ public:
+  struct Config {
+    std::string pad_piece;
+    std::string word_end;
+    bool cleanup = true;
+  };
+
+  explicit CtcDecoder(Config config) : config_(std::move(config)) {}
+  NextSink stream(NextSink next) const override;
+
+ private:
+  Config config_;
+};
+
 }  // namespace clearhead::text

@@ -141,4 +141,44 @@ void WhitespaceSplit::split(AlignedText& text, std::vector<Span>& words) const {
   words.swap(cut);
 }
 
+void Whitespace::split(AlignedText& text, std::vector<Span>& words) const {
+  const PropertyTable& table = property_table();
+  std::vector<Span> cut;
+  cut.reserve(words.size() + text.bytes().size() / 4);
+  for (const Span whole : words) {
+    int last = kWhiteSpace;
+    uint32_t begin = whole.begin;
+    for (uint32_t at = whole.begin; at < whole.end;) {
+      const ValidCodePoint here = code_point_at(text.bytes(), at);
+      const int kind = table[here.value] & (kWhiteSpace | kWord);
+      if (kind != last) {
+        if (last != kWhiteSpace) cut.push_back({begin, at});
+        begin = at;
+        last = kind;
+      }
+      at += static_cast<uint32_t>(here.length);
+    }
+    if (last != kWhiteSpace) cut.push_back({begin, whole.end});
+  }
+  words.swap(cut);
+}
+
+void FixedLength::split(AlignedText& text, std::vector<Span>& words) const {
+  std::vector<Span> cut;
+  for (const Span whole : words) {
+    size_t count = 0;
+    uint32_t begin = whole.begin;
+    for (uint32_t at = whole.begin; at < whole.end;) {
+      if (count++ == length_) {
+        cut.push_back({begin, at});
+        begin = at;
+        count = 1;
+      }
+      at += static_cast<uint32_t>(code_point_at(text.bytes(), at).length);
+    }
+    if (begin < whole.end) cut.push_back({begin, whole.end});
+  }
+  words.swap(cut);
+}
+
 }  // namespace clearhead::text

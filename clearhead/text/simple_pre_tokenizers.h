@@ -29,6 +29,23 @@ class WhitespaceSplit final : public PreTokenizer {
   void split(AlignedText& text, std::vector<Span>& words) const override;
 };
 
+// Cuts out words (\w of a regular expression) and runs of what is neither that nor white space, which is dropped.
+class Whitespace final : public PreTokenizer {
+ public:
+  void split(AlignedText& text, std::vector<Span>& words) const override;
+};
+
+// Cuts into stretches of so many code points; the last of a word may be shorter.
+class FixedLength final : public PreTokenizer {
+ public:
+  // length must not be 0.
+  explicit FixedLength(size_t length) : length_(length) {}
+  void split(AlignedText& text, std::vector<Span>& words) const override;
+
+ private:
+  size_t length_;
+};
+
 // What becomes of the parts of a text that a pattern finds.
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 

@@ -134,6 +134,52 @@ TEST(SimpleNormalizers, OneByOne) {
             "e");
 }
 
+TEST(ByteLevelNormalizer, WritesBytesAsCharacters) {
+  EXPECT_EQ(normalized({{"type", "ByteLevel"}}, "a \u00e9\n"), "a\u0120\u00c3\u00a9\u010a");
+  EXPECT_EQ(normalized({{"type", "ByteLevel"}}, ""), "");
+}
+
+TEST(SimplePreTokenizers, CutByWordsScriptsAndLengths) {
+  const json whitespace = {{"type", "Whitespace"}}, scripts = {{"type", "UnicodeScripts"}};
+  EXPECT_EQ(cut(nullptr, whitespace, " a, fi_1!? "), "a[1,2) ?[2,3) ?[4,8) ?[8,10)");
+  EXPECT_EQ(cut(nullptr, whitespace, "\u3000\u00a0"), "");
+  EXPECT_EQ(cut(nullptr, scripts, " a fi\u4e00\u3042\u30fc1a"), "?[1,5) ?[5,14) ?[14,15) a[15,16)");
+  EXPECT_EQ(cut(nullptr, scripts, "  "), "") << "white space at the beginning is lost, as in the library";
+  EXPECT_EQ(cut(nullptr, {{"type", "FixedLength"}, {"length", 2}}, "fi\u4e00aa"), "fi[0,2) ?[2,6) a[6,7)");
+  EXPECT_EQ(cut(nullptr, {{"type", "FixedLength"}}, "abcdefg"), "?[0,5) ?[5,7)");
+  const json both = {{"type", "Sequence"}, {"pretokenizers", {whitespace, {{"type", "FixedLength"}, {"length", 1}}}}};
+  EXPECT_EQ(cut(nullptr, both, "aa a"), "a[0,1) a[1,2) a[3,4)");
+  EXPECT_EQ(clearhead::tests::error_text([&] {
+              cut(nullptr, {{"type", "FixedLength"}, {"length", 0}}, "a");
+            }),
+            "[tokenizer.json pre_tokenizer length] expected at least 1; found 0");
+}
+
+TEST(WordLevel, EachWordIsOnePiece) {
+  json made = words_json(nullptr, {{"type", "Whitespace"}});
+  made["model"] = {{"type", "WordLevel"}, {"unk_token", "?"}, {"vocab", {{"?", 0}, {"fi", 1}}}};
+  const Encoding encoding = from(made).encode("fi fie");
+  EXPECT_EQ(shown(encoding), "fi[0,2) ?[3,6)");
+  EXPECT_EQ(encoding.unknown_count, 1u);
+  made["model"]["unk_token"] = "[UNK]";
+  EXPECT_EQ(clearhead::tests::error_text([&] { from(made); }),
+            "[tokenizer.json model] expected unk_token to be in the vocabulary; found \"[UNK]\"");
+}
+
+TEST(CtcDecoder, DropsWhatIsHeardTwiceAndPauses) {
+  json made = words_json(nullptr, nullptr,
+                         {{"type", "CTC"}, {"pad_token", "<pad>"}, {"word_delimiter_token", "|"}, {"cleanup", true}});
+  made["model"]["vocab"] = {{"?", 0}, {"a", 1}, {"<pad>", 2}, {"|", 3}, {" .", 4}};
+  const std::vector<int64_t> heard = {1, 1, 2, 1, 3, 3, 1, 4, 3};
+  EXPECT_EQ(from(made).decode(heard, false), "aa a. ");
+  EXPECT_EQ(from(made).decode(std::vector<int64_t>{2, 2}, false), "");
+  made["decoder"]["cleanup"] = false;
+  EXPECT_EQ(from(made).decode(heard, false), "aa|a .|");
+  made["decoder"]["pad_token"] = "";
+  EXPECT_EQ(clearhead::tests::error_text([&] { from(made); }),
+            "[tokenizer.json decoder pad_token] expected a text; found an empty one");
+}
+
 TEST(SimpleNormalizers, WhatTheyAreRefusedFor) {
   EXPECT_EQ(clearhead::tests::error_text([&] {
               normalized({{"type", "Replace"}, {"pattern", {{"String", ""}}}, {"content", ""}}, "");

@@ -58,9 +58,9 @@ def precompiled(data):
 def components():
     """[(tokenizer.json, texts)]"""
     replace = {"type": "Replace", "pattern": {"String": "a"}, "content": "bb"}
-    normalizers = [precompiled(charsmap(MAP)),
-                   {"type": "Sequence", "normalizers": [precompiled(charsmap(MAP)), replace]}]
-    cuts = []
+    normalizers = [precompiled(charsmap(MAP)), {"type": "ByteLevel"},
+                   {"type": "Sequence", "normalizers": [precompiled(charsmap(MAP)), replace, {"type": "ByteLevel"}]}]
+    cuts = [{"type": "Whitespace"}, {"type": "UnicodeScripts"}, {"type": "FixedLength", "length": 2}, {"type": "FixedLength"}]
     return ([tokenizer_json(BYTES, normalizer=normalizer) for normalizer in normalizers]
             + [tokenizer_json(WORDS, pre_tokenizer=cut) for cut in cuts])
 
