@@ -49,5 +49,15 @@ TEST(Chat, WhatPeopleWroteIsKnown) {
   }
 }
 
+// The tokenizer puts it there, and what people write is read as letters, so that it never stands there twice.
+TEST(Chat, NoPromptBringsTheTokenThatBeginsTexts) {
+  for (const auto style : {ChatStyle::chatml, ChatStyle::llama3, ChatStyle::llama2, ChatStyle::gemma}) {
+    const std::string text = chat_prompt(style, "S", "Q").text;
+    for (const char* token : {"<s>", "<bos>", "<|begin_of_text|>", "<|endoftext|>"}) {
+      EXPECT_EQ(text.find(token), std::string::npos) << token;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace clearhead::engine
