@@ -28,34 +28,51 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// The text of new tokens, each decoded once, without that of the prompt before them.
+class NewText {
+ public:
+  NewText(const Session& session, std::span<const int64_t> prompt_ids) : stream_(session.decode_stream()) {
+    const auto context = prompt_ids.last(std::min(prompt_ids.size(), kContextTokens));
+    std::string before;
+    for (const int64_t id : context) before += stream_.add(id);
+    const std::string whole = session.decode(context);
+    if (whole.starts_with(before)) kept_back_ = whole.substr(before.size());
+  }
+
+  // What is certain with one more token; the rest.
+  std::string add(int64_t id) { return own(stream_.add(id)); }
+  std::string finish() { return own(stream_.finish()); }
+
+ private:
+  std::string own(std::string more) {
+    if (more.empty()) return more;
+    if (more.starts_with(kept_back_)) more.erase(0, kept_back_.size());
+    kept_back_.clear();
+    return more;
+  }
+
+  text::DecodeStream stream_;
+  std::string kept_back_;  // of the prompt's text, which comes before that of the new tokens
+};
+
 // The text of the new tokens as it grows.
 class Writer {
  public:
   Writer(const Session& session, std::span<const int64_t> prompt_ids, const GenerateOptions& options)
-      : stream_(session.decode_stream()), options_(options) {
-    const size_t count = std::min(prompt_ids.size(), kContextTokens);
-    std::string before;
-    for (const int64_t id : prompt_ids.last(count)) before += stream_.add(id);
-    const std::string whole = session.decode(prompt_ids.last(count));
-    if (whole.starts_with(before)) kept_back_ = whole.substr(before.size());
-  }
+      : new_text_(session, prompt_ids), options_(options) {}
 
   // Takes one more token and hands on what is certain by now. Returns whether a stop text was written.
-  bool add(int64_t id) { return write(stream_.add(id)); }
+  bool add(int64_t id) { return write(new_text_.add(id)); }
 
   // Hands on the rest.
   std::string finish() {
-    if (!stopped_) write(stream_.finish());
+    if (!stopped_) write(new_text_.finish());
     hand_on(text_.size());
     return std::move(text_);
   }
 
  private:
   bool write(std::string_view more) {
-    if (!more.empty()) {
-      if (more.starts_with(kept_back_)) more.remove_prefix(kept_back_.size());
-      kept_back_.clear();
-    }
     text_ += more;
     for (const std::string& stop : options_.stop) {
       const size_t place = stop.empty() ? std::string::npos : text_.find(stop, told_);
@@ -87,9 +104,8 @@ class Writer {
     told_ = end;
   }
 
-  text::DecodeStream stream_;
+  NewText new_text_;
   const GenerateOptions& options_;
-  std::string kept_back_;  // of the prompt's text, which comes before that of the new tokens
   std::string text_;
   size_t told_ = 0;  // bytes of text_ that were handed on
   bool stopped_ = false;
@@ -238,18 +254,11 @@ double compute_error(const model::Transformer& transformer, std::span<const int6
 
 TokenizedText whole_text(const Session& session, const TokenizedText& prompt, const Generated& written) {
   TokenizedText all = prompt;
-  std::vector<int64_t> ids = written.prompt_ids;
-  std::string before = session.decode(ids);
+  NewText new_text(session, written.prompt_ids);
   for (const int64_t id : written.ids) {
-    ids.push_back(id);
-    std::string after = session.decode(ids);
     const size_t begin = all.text.size();
-    const std::string added = after.starts_with(before) ? after.substr(before.size()) : "";
-    if (!added.ends_with("\uFFFD")) {  // else a character that is not whole yet: the token that ends it shows it
-      all.text += added;
-      before = std::move(after);
-    }
-    const std::string shown = session.decode(std::span(&ids.back(), 1));
+    all.text += new_text.add(id);  // of a character that is not whole, nothing: the token that ends it shows it
+    const std::string shown = session.decode(std::span(&id, 1));
     const size_t first = std::min(shown.find_first_not_of(' '), shown.size());  // as tokens of a text are shown
     all.tokens.push_back({.text = first == shown.size() ? shown : shown.substr(first),
                           .piece = std::string(session.piece_of(id)),
@@ -261,6 +270,9 @@ TokenizedText whole_text(const Session& session, const TokenizedText& prompt, co
                           .type_id = 0});
     all.type_ids.push_back(0);
   }
+  if (written.ids.empty()) return all;
+  all.text += new_text.finish();
+  all.tokens.back().end = all.text.size();
   return all;
 }
 

@@ -16,6 +16,7 @@
 #include "tests/support/model_folder.h"
 #include "tests/support/stage_collector.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/thread_clock.h"
 
 namespace clearhead::engine {
 namespace {
@@ -293,7 +294,7 @@ TEST(Generate, ARecordOfTheWholeTextHasTheBitsOfTheWriting) {
   }
   EXPECT_LE(end, whole.text.size());
   EXPECT_FALSE(base::first_invalid_utf8(whole.text));
-  EXPECT_TRUE(whole.text.starts_with(kPrompt));
+  EXPECT_EQ(whole.text, kPrompt + written.text);
 
   // Token by token over a cache, as it was written.
   const model::Transformer& model = writer().transformer();
@@ -306,6 +307,24 @@ TEST(Generate, ARecordOfTheWholeTextHasTheBitsOfTheWriting) {
     const auto row = logits.as<float>();
     EXPECT_TRUE(std::ranges::equal(row, recorded.subspan(i * kVocab, kVocab))) << i;
   }
+}
+
+// Every token is decoded once: many of them in a row take no longer each than few, however many stand before them. All
+// ids decoded anew for each would take some 10^10 steps.
+TEST(Generate, ALongWritingIsPutTogetherInOnePass) {
+  constexpr size_t kTokens = 100'000;
+  Generated written;
+  const TokenizedText prompt = writer().tokenize(kPrompt);
+  for (const auto& token : prompt.tokens) written.prompt_ids.push_back(token.id);
+  for (size_t i = 0; i < kTokens; ++i) written.ids.push_back(static_cast<int64_t>(1 + i % (kVocab - 1)));
+  const tests::ThreadClock clock;
+  const TokenizedText whole = whole_text(writer(), prompt, written);
+  EXPECT_LT(clock.seconds(), 5 * tests::kSlower);
+  EXPECT_EQ(whole.tokens.size(), prompt.tokens.size() + kTokens);
+  EXPECT_EQ(whole.tokens.back().end, whole.text.size());
+  std::vector<int64_t> all = written.prompt_ids;
+  all.insert(all.end(), written.ids.begin(), written.ids.end());
+  EXPECT_EQ(whole.text, writer().decode(all));
 }
 
 }  // namespace
