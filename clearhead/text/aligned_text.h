@@ -69,7 +69,7 @@ class AlignedText {
   void clear();
   void reserve(size_t bytes) { bytes_.reserve(bytes); }
 
-  // For a caller that asks in rising order: finds each place from the last one.
+  // For a caller that asks in rising order, as a rule: finds each place from the last one, if it is near.
   class Cursor {
    public:
     explicit Cursor(const AlignedText& text) : text_(&text) {}
@@ -80,9 +80,12 @@ class AlignedText {
 
    private:
     size_t run_at(uint32_t at) {
+      constexpr size_t kNear = 16;
       const std::vector<Run>& runs = text_->runs_;
-      if (runs[run_].at > at) run_ = 0;
-      while (run_ + 1 < runs.size() && runs[run_ + 1].at <= at) ++run_;
+      if (runs[run_].at > at) return run_ = text_->run_of(at);
+      for (const size_t from = run_; run_ + 1 < runs.size() && runs[run_ + 1].at <= at; ++run_) {
+        if (run_ == from + kNear) return run_ = text_->run_of(at);
+      }
       return run_;
     }
 

@@ -49,6 +49,10 @@ std::string shown_text(std::string_view stretch, bool valid, std::string_view pi
   return begin < result.size() ? result.substr(begin) : result;
 }
 
+// Unknown characters side by side may become thousands of bytes, each of which stands for all of them: one of a stretch
+// longer than this shows its piece, as the stretch for each would take the square of the text.
+constexpr size_t kMostSharedBytes = 64;
+
 // A piece of some bytes of a character stands for all of it.
 Span whole_characters(std::string_view text, Span span) {
   const auto within = [&](uint32_t at) {
@@ -231,7 +235,7 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
   const std::vector<Piece> pieces = impl_->pieces_of(text, add_special, &encoding);
   const bool valid = simdjson::validate_utf8(text.data(), text.size());
   encoding.tokens.reserve(pieces.size());
-  size_t last_end = 0;
+  size_t last_begin = 0, last_end = 0;
   for (const Piece& piece : pieces) {
     Token& token = encoding.tokens.emplace_back();
     token.piece = impl_->piece_of(piece.id);
@@ -241,9 +245,11 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
     token.special = piece.special;
     token.type_id = piece.type_id;
     token.continues_word = piece.continues_word && (!valid || token.begin < last_end || joins_word(text, token.begin));
+    const std::string_view stretch = text.substr(token.begin, token.end - token.begin);
+    const bool shared = last_begin == token.begin && last_end == token.end && stretch.size() > kMostSharedBytes;
+    token.text = piece.special || shared ? token.piece : shown_text(stretch, valid, token.piece);
+    last_begin = token.begin;
     last_end = token.end;
-    token.text =
-        piece.special ? token.piece : shown_text(text.substr(token.begin, token.end - token.begin), valid, token.piece);
     encoding.unknown_count += piece.unknown;
   }
   return encoding;

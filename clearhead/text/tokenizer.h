@@ -15,7 +15,7 @@ namespace clearhead::text {
 
 struct Token {
   std::string text;   // for people, valid UTF-8: the stretch of the original without white space before it, or the
-                      // name of a special token
+                      // name of a special token; of a long stretch of several tokens, only with the first of them
   std::string piece;  // the vocabulary's entry, such as "##ing"
   int64_t id = 0;
   size_t begin = 0, end = 0;    // bytes of the original text; equal for a special token, which stands for none

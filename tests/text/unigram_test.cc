@@ -55,6 +55,22 @@ TEST(Unigram, BytesForWhatIsUnknownIfAllAreThere) {
   EXPECT_EQ(from(made).encode("a\u00e9").unknown_count, 0u);
 }
 
+// Each byte stands for all unknown characters beside it; were they shown with each, a megabyte of them would take a
+// terabyte.
+TEST(Unigram, BytesOfManyUnknownCharactersDoNotShowAllOfThemEach) {
+  json made = unigram_json();
+  made["model"]["byte_fallback"] = true;
+  for (const char* piece : {"<0xC3>", "<0xA9>"}) made["model"]["vocab"].push_back({piece, -20.0});
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "\u00e9";
+  const auto tokens = from(made).encode(text).tokens;
+  ASSERT_EQ(tokens.size(), 80u);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    EXPECT_EQ(tokens[i].text, i == 0 ? text : tokens[i].piece);
+    EXPECT_EQ(tokens[i].end - tokens[i].begin, text.size());
+  }
+}
+
 TEST(Unigram, OfEqualPiecesTheLastCounts) {
   json made = unigram_json();
   made["model"]["vocab"].push_back({"a", -7.0});
