@@ -14,12 +14,14 @@ import unicodedata2
 
 KINDS = {"L": 1, "N": 2, "M": 4, "P": 8, "S": 16}  # enum Category of category.h
 WHITE_SPACE, WHITE_SPACE_BIT = [*range(9, 14), 0x85], 32  # besides category Z
+CONTROL_BIT = 64  # category C but for what is not assigned
 
 
 def bits(code_point):
     category = unicodedata2.category(chr(code_point))
     space = category[0] == "Z" or code_point in WHITE_SPACE
-    return KINDS.get(category[0], 0) | (WHITE_SPACE_BIT if space else 0)
+    control = category[0] == "C" and category != "Cn"
+    return KINDS.get(category[0], 0) | (WHITE_SPACE_BIT if space else 0) | (CONTROL_BIT if control else 0)
 
 
 def main():

@@ -39,4 +39,17 @@ std::string decode_base64(std::string_view text, const std::string& where) {
   return bytes;
 }
 
+std::string encode_base64(std::string_view bytes) {
+  std::string text;
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    const std::string_view group = bytes.substr(at, 3);
+    uint32_t bits = 0;
+    for (size_t i = 0; i < 3; ++i) bits = bits << 8 | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0);
+    for (size_t i = 0; i < kGroup; ++i) {
+      text += i <= group.size() ? kDigits[bits >> (kGroup - 1 - i) * kBits & 0x3f] : '=';
+    }
+  }
+  return text;
+}
+
 }  // namespace clearhead::text

@@ -11,4 +11,7 @@ namespace clearhead::text {
 // Source: RFC 4648, section 4.
 std::string decode_base64(std::string_view text, const std::string& where);
 
+// The text of some bytes, likewise.
+std::string encode_base64(std::string_view bytes);
+
 }  // namespace clearhead::text

@@ -13,7 +13,8 @@ enum Category : uint8_t {
   kMark = 4,
   kPunctuationMark = 8,
   kSymbol = 16,
-  kSpace = 32,  // White_Space, which is no category and may stand beside one
+  kSpace = 32,        // White_Space, which is no category and may stand beside one
+  kControlCode = 64,  // category C but for what is not assigned: controls, format, private use
 };
 
 // The bits of Category of all code points, built when it is first asked for.
@@ -26,7 +27,7 @@ struct CategoryChange {
   uint8_t bits;
 };
 
-extern const CategoryChange kCategoryChanges[2255];
+extern const CategoryChange kCategoryChanges[2276];
 
 }  // namespace tables
 }  // namespace clearhead::text

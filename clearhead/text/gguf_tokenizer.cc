@@ -13,10 +13,14 @@
 #include <vector>
 
 #include "clearhead/base/error.h"
+#include "clearhead/text/base64.h"
 #include "clearhead/text/bpe.h"
 #include "clearhead/text/gguf_cut.h"
+#include "clearhead/text/gguf_normalizer.h"
 #include "clearhead/text/gguf_pieces.h"
+#include "clearhead/text/simple_pre_tokenizers.h"
 #include "clearhead/text/tokenizer_json.h"
+#include "clearhead/text/unigram.h"
 #include "clearhead/text/vocabulary.h"
 
 namespace clearhead::text {
@@ -204,7 +208,15 @@ size_t special_id(const format::GgufMetadata& metadata, const GgufPieces& pieces
   return static_cast<size_t>(found - pieces.tokens.begin());
 }
 
-std::string wordpiece_json(const format::GgufMetadata& metadata, const GgufPieces& stored) {
+GgufBertNormalizer::Config normalizer_of(const format::GgufMetadata& metadata) {
+  GgufBertNormalizer::Config config;
+  config.lower_case = metadata.find_flag(tokenizer_key("normalizer.lowercase")).value_or(true);
+  config.strip_accents = metadata.find_flag(tokenizer_key("normalizer.strip_accents")).value_or(config.lower_case);
+  return config;
+}
+
+// longest: code points of a word that is not unknown for its length.
+Sections wordpiece_sections(const format::GgufMetadata& metadata, const GgufPieces& stored, uint32_t longest) {
   GgufPieces pieces = stored;
   for (std::string& token : pieces.tokens) token = wordpiece_of(token);
   const auto json_of_token = [&](size_t id) { return quoted_json(pieces.tokens[id]); };
@@ -213,37 +225,147 @@ std::string wordpiece_json(const format::GgufMetadata& metadata, const GgufPiece
   const size_t last =
       special_id(metadata, pieces, {"separator_token_id", "seperator_token_id", "eos_token_id"}, "[SEP]");
   const size_t unknown = special_id(metadata, pieces, {"unknown_token_id"}, "[UNK]");
-  return json_of({.added_tokens = added_tokens_json(pieces),
-                  .normalizer =
-                      R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,)"
-                      R"("lowercase":true})",
-                  .pre_tokenizer = R"({"type":"BertPreTokenizer"})",
-                  .post_processor = fmt::format(R"({{"type":"BertProcessing","cls":[{},{}],"sep":[{},{}]}})",
-                                                json_of_token(first), first, json_of_token(last), last),
-                  .decoder = R"({"type":"WordPiece","prefix":"##","cleanup":true})",
-                  .model = fmt::format(R"({{"type":"WordPiece","unk_token":{},"continuing_subword_prefix":"##",)"
-                                       R"("max_input_chars_per_word":100,"vocab":{}}})",
-                                       json_of_token(unknown), vocabulary_json(pieces))});
+  return {.added_tokens = added_tokens_json(pieces),
+          .post_processor = fmt::format(R"({{"type":"BertProcessing","cls":[{},{}],"sep":[{},{}]}})",
+                                        json_of_token(first), first, json_of_token(last), last),
+          .decoder = R"({"type":"WordPiece","prefix":"##","cleanup":true})",
+          .model = fmt::format(R"({{"type":"WordPiece","unk_token":{},"continuing_subword_prefix":"##",)"
+                               R"("max_input_chars_per_word":{},"vocab":{}}})",
+                               json_of_token(unknown), longest, vocabulary_json(pieces))};
+}
+
+std::string wordpiece_json(const format::GgufMetadata& metadata, const GgufPieces& pieces) {
+  constexpr uint32_t kUsualLongest = 100;
+  const GgufBertNormalizer::Config config = normalizer_of(metadata);
+  Sections sections = wordpiece_sections(metadata, pieces, kUsualLongest);
+  sections.normalizer = fmt::format(
+      R"({{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":{},"lowercase":{}}})",
+      config.strip_accents, config.lower_case);
+  sections.pre_tokenizer = R"({"type":"BertPreTokenizer"})";
+  return json_of(sections);
+}
+
+TokenizerParts wordpiece_parts(const format::GgufMetadata& metadata, const GgufPieces& pieces,
+                               const std::string& where) {
+  TokenizerParts parts;
+  parts.normalizer = std::make_unique<GgufBertNormalizer>(normalizer_of(metadata));
+  parts.pre_tokenizer = std::make_unique<WhitespaceSplit>();
+  return read_tokenizer_json(json_of(wordpiece_sections(metadata, pieces, UINT32_MAX)), where, std::move(parts));
+}
+
+// The bytes of precompiled_charsmap, or nothing.
+std::string charsmap_of(const format::GgufMetadata& metadata) {
+  std::string bytes;
+  for (const int64_t byte :
+       metadata.find_integers(tokenizer_key("precompiled_charsmap")).value_or(std::vector<int64_t>{})) {
+    if (byte < -0x80 || byte > 0xff) {
+      base::fail(metadata.where(), tokenizer_key("precompiled_charsmap") + " of bytes", fmt::format("{}", byte));
+    }
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
+bool flag_of(const format::GgufMetadata& metadata, std::string_view name) {
+  return metadata.find_flag(tokenizer_key(name)).value_or(false);
+}
+
+// How pieces are chosen: those of the types normal, user-defined and unused, the second as if their logarithm were 0.
+struct UnigramPieces {
+  std::vector<std::pair<std::string_view, double>> scored;
+  Unigram::Config config;
+};
+
+UnigramPieces unigram_pieces(const format::GgufMetadata& metadata, const GgufPieces& pieces) {
+  constexpr size_t kUsualUnknown = 2;
+  if (pieces.scores.empty()) base::fail(metadata.where(), tokenizer_key("scores") + " of the tokens", "none");
+  UnigramPieces result;
+  result.config.unknown_id = special_token(metadata, pieces, "unknown_token_id", kUsualUnknown);
+  for (size_t id = 0; id < pieces.tokens.size(); ++id) {
+    const int64_t type = pieces.types[id];
+    const double score = type == kUserDefinedToken ? 0 : pieces.scores[id];
+    result.scored.emplace_back(pieces.tokens[id], score);
+    result.config.unmatched.push_back(type != kNormalToken && type != kUserDefinedToken && type != kUnusedToken);
+    if (type == kNormalToken)
+      result.config.smallest_score = std::min(result.config.smallest_score.value_or(score), score);
+  }
+  return result;
+}
+
+Sections unigram_sections(const format::GgufMetadata& metadata, const GgufPieces& pieces) {
+  return {
+      .added_tokens = added_tokens_json(pieces),
+      .post_processor = post_processor_json(metadata, pieces, {.ends = true, .last = 1}),
+      .decoder = fmt::format("{{\"type\":\"Metaspace\",\"replacement\":\"\u2581\",\"prepend_scheme\":\"{}\",\"split\":"
+                             "false}}",
+                             flag_of(metadata, "add_space_prefix") ? "always" : "never")};
+}
+
+std::string unigram_json(const format::GgufMetadata& metadata, const GgufPieces& pieces) {
+  const UnigramPieces scored = unigram_pieces(metadata, pieces);
+  Sections sections = unigram_sections(metadata, pieces);
+  if (const std::string map = charsmap_of(metadata); !map.empty()) {
+    sections.normalizer = fmt::format(R"({{"type":"Precompiled","precompiled_charsmap":"{}"}})", encode_base64(map));
+  }
+  sections.pre_tokenizer = sections.decoder;
+  std::string list;
+  for (const auto& [piece, score] : scored.scored) {
+    list += fmt::format("{}[{},{:e}]", list.empty() ? "" : ",", quoted_json(piece), score);
+  }
+  sections.model = fmt::format(R"({{"type":"Unigram","unk_id":{},"vocab":[{}],"byte_fallback":false}})",
+                               scored.config.unknown_id.value_or(0), list);
+  return json_of(sections);
+}
+
+TokenizerParts unigram_parts(const format::GgufMetadata& metadata, const GgufPieces& pieces, const std::string& where) {
+  GgufUnigramNormalizer::Config normal = {.prefix = flag_of(metadata, "add_space_prefix"),
+                                          .merge_spaces = flag_of(metadata, "remove_extra_whitespaces")};
+  if (const std::string map = charsmap_of(metadata); !map.empty()) {
+    normal.map = Precompiled(map, fmt::format("{} {}", metadata.where(), tokenizer_key("precompiled_charsmap")));
+  }
+  for (size_t id = 0; id < pieces.tokens.size(); ++id) {
+    if (pieces.types[id] == kUserDefinedToken) normal.user_defined.push_back(pieces.tokens[id]);
+  }
+  TokenizerParts parts;
+  parts.normalizer = std::make_unique<GgufUnigramNormalizer>(std::move(normal));
+  UnigramPieces scored = unigram_pieces(metadata, pieces);
+  parts.model = std::make_unique<Unigram>(std::move(scored.scored), scored.config, where);
+  return read_tokenizer_json(json_of(unigram_sections(metadata, pieces)), where, std::move(parts));
+}
+
+using Read = TokenizerParts (*)(const format::GgufMetadata&, const GgufPieces&, const std::string&);
+using Write = std::string (*)(const format::GgufMetadata&, const GgufPieces&);
+
+struct ModelKind {
+  std::string_view name;
+  Read read;
+  Write write;
+};
+
+constexpr ModelKind kModels[] = {{"gpt2", byte_level_parts, byte_level_json},
+                                 {"llama", scored_parts, scored_json},
+                                 {"bert", wordpiece_parts, wordpiece_json},
+                                 {"t5", unigram_parts, unigram_json}};
+
+const ModelKind& model_of(const format::GgufMetadata& metadata) {
+  const std::string_view name = metadata.word(tokenizer_key("model"));
+  std::string known;
+  for (const ModelKind& model : kModels) {
+    if (model.name == name) return model;
+    known += (known.empty() ? "" : ", ") + std::string(model.name);
+  }
+  base::fail(metadata.where(), fmt::format("{} to be one of: {}", tokenizer_key("model"), known), base::quoted(name));
 }
 
 }  // namespace
 
 std::string gguf_tokenizer_json(const format::GgufMetadata& metadata) {
-  const std::string_view model = metadata.word(tokenizer_key("model"));
-  const GgufPieces pieces = read_gguf_pieces(metadata);
-  if (model == "gpt2") return byte_level_json(metadata, pieces);
-  if (model == "llama") return scored_json(metadata, pieces);
-  if (model == "bert") return wordpiece_json(metadata, pieces);
-  base::fail(metadata.where(), tokenizer_key("model") + " to be one of: gpt2, llama, bert", base::quoted(model));
+  return model_of(metadata).write(metadata, read_gguf_pieces(metadata));
 }
 
 Tokenizer gguf_tokenizer(const format::GgufMetadata& metadata) {
-  const std::string_view model = metadata.word(tokenizer_key("model"));
   const std::string where = metadata.where() + " tokenizer";
-  if (model == "gpt2")
-    return Tokenizer::from_parts(byte_level_parts(metadata, read_gguf_pieces(metadata), where), where);
-  if (model == "llama") return Tokenizer::from_parts(scored_parts(metadata, read_gguf_pieces(metadata), where), where);
-  return Tokenizer::from_json(gguf_tokenizer_json(metadata), where);
+  return Tokenizer::from_parts(model_of(metadata).read(metadata, read_gguf_pieces(metadata), where), where);
 }
 
 }  // namespace clearhead::text

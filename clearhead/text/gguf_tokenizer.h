@@ -12,7 +12,9 @@ namespace clearhead::text {
 //
 //   gpt2    byte-level BPE; tokenizer.ggml.pre names how words are cut (gguf_cut.h)
 //   llama   pieces merged by their scores, with bytes for what has no piece
-//   bert    WordPiece on text in lower case; pieces that begin a word are stored with U+2581 in front, others bare
+//   bert    WordPiece on text that gguf_normalizer.h says, in lower case and without accents unless the keys of the
+//           normalizer say otherwise; pieces that begin a word are stored with U+2581 in front, others bare
+//   t5      Unigram, without bytes for what has no piece; a text ends with </s> unless the file says otherwise
 //
 // Control, unknown and user-defined tokens are cut out of the text first. A token that begins every text is put in
 // where the metadata say so, or where they say nothing and texts usually begin with one: with model llama, and with

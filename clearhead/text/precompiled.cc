@@ -126,21 +126,40 @@ void Precompiled::check(const std::string& where) const {
   }
 }
 
-std::optional<std::string_view> Precompiled::find(std::string_view text) const {
+// Calls visit(length, what it becomes) for the strings of the map at the beginning of text, the shortest first, until
+// one returns false.
+template <class Visit>
+void Precompiled::visit_prefixes(std::string_view text, const Visit& visit) const {
   uint32_t at = offset_of(units_[0]);
-  for (const char byte : text) {
-    if (byte == '\0') break;
-    const uint32_t label = static_cast<unsigned char>(byte);
+  for (size_t i = 0; i < text.size() && text[i] != '\0'; ++i) {
+    const uint32_t label = static_cast<unsigned char>(text[i]);
     at ^= label;
-    if (at >= units_.size() || label_of(units_[at]) != label) break;
+    if (at >= units_.size() || label_of(units_[at]) != label) return;
     const uint32_t unit = units_[at];
     at ^= offset_of(unit);
-    if (has_value(unit)) {
-      const std::string_view found = std::string_view(texts_).substr(value_of(units_[at]));
-      return found.substr(0, found.find('\0'));
-    }
+    if (!has_value(unit)) continue;
+    const std::string_view found = std::string_view(texts_).substr(value_of(units_[at]));
+    if (!visit(i + 1, found.substr(0, found.find('\0')))) return;
   }
-  return std::nullopt;
+}
+
+std::optional<std::string_view> Precompiled::find(std::string_view text) const {
+  std::optional<std::string_view> shortest;
+  visit_prefixes(text, [&](size_t, std::string_view becomes) {
+    shortest = becomes;
+    return false;
+  });
+  return shortest;
+}
+
+std::optional<Precompiled::Match> Precompiled::find_longest(std::string_view text) const {
+  std::optional<Match> longest;
+  visit_prefixes(text, [&](size_t length, std::string_view becomes) {
+    const bool whole = length == text.size() || (static_cast<unsigned char>(text[length]) & 0xc0) != 0x80;
+    if (whole) longest = Match{length, becomes};
+    return true;
+  });
+  return longest;
 }
 
 void Precompiled::normalize(const AlignedText& source, AlignedText& result) const {

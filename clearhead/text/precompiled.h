@@ -28,7 +28,17 @@ class Precompiled final : public Normalizer {
   // What the shortest string of the map at the beginning of text becomes.
   std::optional<std::string_view> find(std::string_view text) const;
 
+  // The longest string of the map at the beginning of text that ends with a whole character: its bytes, and what it
+  // becomes. This is how SentencePiece and llama.cpp look a text up.
+  struct Match {
+    size_t length;
+    std::string_view becomes;
+  };
+  std::optional<Match> find_longest(std::string_view text) const;
+
  private:
+  template <class Visit>
+  void visit_prefixes(std::string_view text, const Visit& visit) const;
   void check(const std::string& where) const;
 
   std::vector<uint32_t> units_;

@@ -38,7 +38,10 @@ Unigram::Unigram(std::vector<std::pair<std::string_view, double>> pieces, const 
   bytes_.reserve(bytes_of(pieces));
   double smallest = std::numeric_limits<double>::infinity();
   for (const auto& [piece, score] : pieces) {
-    if (!piece.empty() && !trie_.set(piece, static_cast<uint32_t>(scores_.size()))) {
+    const auto id = static_cast<uint32_t>(scores_.size());
+    if (!config.unmatched.empty() && config.unmatched[id]) {
+      unmatched_ids_.emplace(piece, id);
+    } else if (!piece.empty() && !trie_.set(piece, id)) {
       base::fail(where,
                  fmt::format("pieces of at most {} characters and {} characters in all", CodePointTrie::kMaxLength,
                              CodePointTrie::kMaxNodes),
@@ -49,15 +52,17 @@ Unigram::Unigram(std::vector<std::pair<std::string_view, double>> pieces, const 
     begins_.push_back(bytes_.size());
     smallest = std::min(smallest, score);
   }
-  unknown_score_ = smallest - kUnknownPenalty;
+  unknown_score_ = config.smallest_score.value_or(smallest) - kUnknownPenalty;
   if (!config.byte_fallback) return;
   for (int byte = 0; byte < 256; ++byte) byte_ids_.push_back(trie_.find(fmt::format("<0x{:02X}>", byte)));
 }
 
 std::optional<uint32_t> Unigram::id_of(std::string_view piece) const {
   const uint32_t id = trie_.find(piece);
-  if (id == CodePointTrie::kNone) return std::nullopt;
-  return id;
+  if (id != CodePointTrie::kNone) return id;
+  const auto unmatched = unmatched_ids_.find(std::string(piece));
+  if (unmatched == unmatched_ids_.end()) return std::nullopt;
+  return unmatched->second;
 }
 
 std::string_view Unigram::piece_of(uint32_t id) const {
@@ -92,8 +97,9 @@ void Unigram::find_best(std::string_view word, std::vector<Best>& best) const {
 
 void Unigram::add_unknown(std::string_view text, Span span, std::vector<Piece>& pieces) const {
   const std::string_view unknown = text.substr(span.begin, span.size());
-  if (const auto id = id_of(unknown)) {  // unknown code points may together be a piece that scored less
-    return pieces.push_back({.id = *id, .span = span, .unknown = *id == unknown_id_});
+  const uint32_t id = trie_.find(unknown);
+  if (id != CodePointTrie::kNone) {  // unknown code points may together be a piece that scored less
+    return pieces.push_back({.id = id, .span = span, .unknown = id == unknown_id_});
   }
   const auto id_of_byte = [&](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
   const auto has_byte = [&](char byte) { return id_of_byte(byte) != CodePointTrie::kNone; };

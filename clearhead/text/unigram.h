@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,8 @@ class Unigram final : public Model {
   struct Config {
     std::optional<uint64_t> unknown_id;
     bool byte_fallback = false;
+    std::vector<bool> unmatched = {};           // by id: no text is cut into these; empty: into all
+    std::optional<double> smallest_score = {};  // that of an unknown one is 10 less; else of all pieces
   };
 
   // pieces and scores by id; of equal pieces the last counts. Throws: Error if unknown_id is absent or is none of them,
@@ -50,9 +53,10 @@ class Unigram final : public Model {
   void add_unknown(std::string_view text, Span span, std::vector<Piece>& pieces) const;
 
   CodePointTrie trie_;
-  std::vector<double> scores_;      // [size]
-  std::string bytes_;               // all pieces, one after the other, by id
-  std::vector<size_t> begins_;      // [size + 1]
+  std::vector<double> scores_;  // [size]
+  std::string bytes_;           // all pieces, one after the other, by id
+  std::vector<size_t> begins_;  // [size + 1]
+  std::unordered_map<std::string, uint32_t> unmatched_ids_;
   std::vector<uint32_t> byte_ids_;  // [256] with byte_fallback; kNone where the vocabulary lacks one
   uint32_t unknown_id_;
   double unknown_score_;

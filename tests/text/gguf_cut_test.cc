@@ -17,6 +17,7 @@
 #include "clearhead/text/gguf_tokenizer.h"
 #include "tests/format/gguf_bytes.h"
 #include "tests/support/error_text.h"
+#include "tests/text/id_hash.h"
 
 namespace clearhead::text {
 namespace {
@@ -24,6 +25,7 @@ namespace {
 using tests::error_text;
 using tests::gguf_string;
 using tests::GgufBytes;
+using tests::hash_of;
 
 const nlohmann::json& golden() {
   static const auto json = nlohmann::json::parse(base::read_file(CLEARHEAD_TEST_DATA "/cuts_golden.json", 1 << 20));
@@ -51,17 +53,6 @@ Tokenizer tokenizer_of(std::string_view name) {
   file.array("tokenizer.ggml.merges", 8, pairs.size(), merges);
   file.value("tokenizer.ggml.add_bos_token", 7, tests::le(false));
   return gguf_tokenizer(tests::read_gguf(file.text()).metadata());
-}
-
-// FNV-1a over the ids, each as two bytes, the lower first.
-std::string hash_of(const std::vector<int64_t>& ids) {
-  uint32_t value = 0x811c9dc5;
-  for (const int64_t id : ids) {
-    for (const auto byte : {static_cast<uint32_t>(id & 0xff), static_cast<uint32_t>(id >> 8)}) {
-      value = (value ^ byte) * 0x01000193;
-    }
-  }
-  return fmt::format("{:08x}", value);
 }
 
 TEST(GgufCut, IdsOfEveryNameAreThoseOfLlamaCpp) {

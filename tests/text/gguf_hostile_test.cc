@@ -41,7 +41,8 @@ GgufBytes with_merges(const std::vector<std::string>& merges) {
 TEST(HostileGguf, MergesOfWhatIsNoPieceAreRefused) {
   EXPECT_EQ(complaint(with_merges({"a b", "a x"})),
             "[\"m\" tokenizer merges[1]] expected a piece of the vocabulary; found \"x\"");
-  EXPECT_EQ(complaint(with_merges({"c a"})), "[\"m\" tokenizer merges[0]] expected a piece of the vocabulary; found \"ca\"");
+  EXPECT_EQ(complaint(with_merges({"c a"})),
+            "[\"m\" tokenizer merges[0]] expected a piece of the vocabulary; found \"ca\"");
 }
 
 TEST(HostileGguf, MergesWithoutASpaceAreRefused) {
@@ -61,7 +62,8 @@ TEST(HostileGguf, OfEqualMergesTheFirstCounts) {
 
 TEST(HostileGguf, TokensThatStandThereTwiceAreRefused) {
   for (const char* model : {"gpt2", "llama", "bert"}) {
-    EXPECT_EQ(complaint(metadata(model, {{"a"}, {"b"}, {"a"}})), kWhere + "each token once; found \"a\" with ids 0 and 2");
+    EXPECT_EQ(complaint(metadata(model, {{"a"}, {"b"}, {"a"}})),
+              kWhere + "each token once; found \"a\" with ids 0 and 2");
   }
 }
 
@@ -91,8 +93,8 @@ TEST(HostileGguf, CountsThatDifferAreRefused) {
     std::string bytes;
     for (uint64_t i = 0; i < count; ++i) bytes += le(kNormal);
     file.array("tokenizer.ggml.token_type", 5, count, bytes);
-    EXPECT_EQ(complaint(file), kWhere + "tokenizer.ggml.token_type of 2 elements, one for each token; found " +
-                                 std::to_string(count));
+    EXPECT_EQ(complaint(file),
+              kWhere + "tokenizer.ggml.token_type of 2 elements, one for each token; found " + std::to_string(count));
   }
 }
 

@@ -108,7 +108,7 @@ TEST(GgufTokenizer, BytesWithoutAPieceAreCounted) {
 TEST(GgufTokenizer, WhatDoesNotFitIsRefusedByName) {
   const std::string where = "[\"m\"] expected ";
   EXPECT_EQ(complaint(metadata("rwkv", {{"a"}})),
-            where + "tokenizer.ggml.model to be one of: gpt2, llama, bert; found \"rwkv\"");
+            where + "tokenizer.ggml.model to be one of: gpt2, llama, bert, t5; found \"rwkv\"");
   EXPECT_EQ(complaint(metadata("bert", {{"[CLS]"}, {"[SEP]"}})),
             where + "tokenizer.ggml.unknown_token_id or the token [UNK]; found neither");
   EXPECT_EQ(complaint(metadata("gpt2", {})), where + "tokenizer.ggml.tokens with at least one token; found none");
