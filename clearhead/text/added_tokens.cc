@@ -17,19 +17,23 @@ bool stands_alone(std::string_view text, Span span) {
   return !word_before && !word_after;
 }
 
-uint32_t without_space_before(std::string_view text, uint32_t end, uint32_t begin) {
+bool is_space_for(const AddedToken& token, char32_t c) {
+  return has(c, kWhiteSpace) && (c < 0x80 || !token.ascii_space);
+}
+
+uint32_t without_space_before(std::string_view text, uint32_t end, uint32_t begin, const AddedToken& token) {
   while (end > begin) {
     const ValidCodePoint before = code_point_before(text, end);
-    if (!has(before.value, kWhiteSpace)) break;
+    if (!is_space_for(token, before.value)) break;
     end -= static_cast<uint32_t>(before.length);
   }
   return end;
 }
 
-uint32_t without_space_after(std::string_view text, uint32_t begin) {
+uint32_t without_space_after(std::string_view text, uint32_t begin, const AddedToken& token) {
   while (begin < text.size()) {
     const ValidCodePoint here = code_point_at(text, begin);
-    if (!has(here.value, kWhiteSpace)) break;
+    if (!is_space_for(token, here.value)) break;
     begin += static_cast<uint32_t>(here.length);
   }
   return begin;
@@ -74,8 +78,8 @@ std::vector<Stretch> AddedTokenFinder::cut(std::string_view text) const {
     const AddedToken& token = tokens_[found->token];
     Span span = found->span;
     if (token.single_word && !stands_alone(text, span)) continue;
-    if (token.lstrip) span.begin = done < span.begin ? without_space_before(text, span.begin, done) : done;
-    if (token.rstrip) span.end = without_space_after(text, span.end);
+    if (token.lstrip) span.begin = done < span.begin ? without_space_before(text, span.begin, done, token) : done;
+    if (token.rstrip) span.end = without_space_after(text, span.end, token);
     if (span.begin >= span.end) continue;
     if (done < span.begin) stretches.push_back({{done, span.begin}, std::nullopt});
     stretches.push_back({span, token.id});

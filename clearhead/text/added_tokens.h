@@ -20,6 +20,7 @@ struct AddedToken {
   bool single_word = false;  // only where no word character stands beside it
   bool lstrip = false;       // takes the white space on its left into its span
   bool rstrip = false;       // and on its right
+  bool ascii_space = false;  // for these two white space is that of ASCII alone
   bool normalized = false;   // found, itself normalized, in the normalized text; else in the text as it is
   bool special = false;      // left out by decode if asked
 };

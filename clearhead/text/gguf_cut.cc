@@ -10,6 +10,7 @@
 #include "clearhead/base/error.h"
 #include "clearhead/text/byte_level.h"
 #include "clearhead/text/category_pattern.h"
+#include "clearhead/text/digit_groups.h"
 #include "clearhead/text/simple_pre_tokenizers.h"
 #include "clearhead/text/word_patterns.h"
 
@@ -22,8 +23,13 @@ constexpr std::string_view kLlama3 =
 constexpr std::string_view kQwen2 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
+// Steps of DigitGroups, as expressions that find the same.
+constexpr std::string_view kGroupsBehind = R"([^\p{N}]*\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N})))";
+constexpr std::string_view kGroupsBefore = R"((?=(\d{3})+(?!\d)))";
+
 // Names, expressions and flags are those of llama.cpp (MIT), src/llama-vocab.cpp. What it computes without an
-// expression is written as one here: kimi-k2, where marks are no letters.
+// expression is written as one here: kimi-k2, where marks are no letters, and groups of digits, to whose first group
+// afmoe leaves what stands before it.
 constexpr GgufCut kCuts[] = {
     {.names = "gpt-2 phi-2 jina-es jina-de gigachat a.x-4.0 mellum modern-bert jina-v1-en roberta-bpe exaone4 mpt olmo "
               "jais trillion granite-docling",
@@ -111,6 +117,15 @@ constexpr GgufCut kCuts[] = {
      .expressions = {R"(<sentinel:[0-9]+>)", R"((IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z)", R"(([\t\n]|    |  ))",
                      R"(\p{N})", R"([\p{P}!-/:-@\[-`{-~])", kGpt2},
      .begins = true},
+    {.names = "afmoe",
+     .expressions =
+         {kGroupsBehind,
+          R"([\x{4e00}-\x{9fff}\x{3400}-\x{4dbf}\x{8c48}-\x{faff}\x{3040}-\x{309f}\x{30a0}-\x{30ff}\x{ff65}-\x{ff9f}\x{2f00}-\x{2fdf}\x{e40}-\x{e7f}\x{e80}-\x{eff}\x{1780}-\x{17ff}\x{1000}-\x{109f}\x{aa60}-\x{aa7f}\x{a9e0}-\x{a9ff}\x{ac00}-\x{d7af}\x{1100}-\x{11ff}]+)",
+          R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}},
+    {.names = "tiny_aya cohere2moe",
+     .expressions = {kGroupsBehind,
+                     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}},
+    {.names = "superbpe", .expressions = {R"(\p{N}+)", kGroupsBefore}},
 };
 
 bool has_name(std::string_view names, std::string_view name) {
@@ -133,6 +148,11 @@ std::unique_ptr<PreTokenizer> pre_tokenizer_of(const GgufCut& cut) {
   std::vector<std::unique_ptr<PreTokenizer>> steps;
   for (const std::string_view expression : cut.expressions) {
     if (expression.empty()) break;
+    if (expression == kGroupsBehind || expression == kGroupsBefore) {
+      const bool behind = expression == kGroupsBehind;
+      steps.push_back(std::make_unique<DigitGroups>(behind ? DigitGroups::Cut::behind : DigitGroups::Cut::before));
+      continue;
+    }
     auto pattern = known_word_pattern(expression, WordClasses::unicode_15_1);
     if (!pattern) pattern = category_pattern(expression);
     steps.push_back(std::make_unique<Split>(std::move(pattern), Behavior::isolated, false));

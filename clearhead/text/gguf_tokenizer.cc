@@ -115,7 +115,9 @@ TokenizerParts byte_level_parts(const format::GgufMetadata& metadata, const Gguf
   parts.pre_tokenizer = pre_tokenizer_of(cut);
   parts.model =
       bpe_of(pieces, read_merges(metadata, cut), {.ignore_merges = cut.ignore_merges, .keep_gaps = true}, where);
-  return read_tokenizer_json(json_of(byte_level_sections(metadata, pieces)), where, std::move(parts));
+  parts = read_tokenizer_json(json_of(byte_level_sections(metadata, pieces)), where, std::move(parts));
+  for (AddedToken& token : parts.added) token.ascii_space = true;
+  return parts;
 }
 
 // Every way to put a piece together from two others, best score first: what merging by score does, written as merges.

@@ -32,9 +32,9 @@ const nlohmann::json& golden() {
   return json;
 }
 
-// A vocabulary of all bytes and of the pairs of the golden, cut as the name says.
-Tokenizer tokenizer_of(std::string_view name) {
-  std::string tokens, merges;
+// A vocabulary of all bytes, of the pairs of the golden, of whole words and of <mask>, cut as the name says.
+GgufBytes file_of(std::string_view name) {
+  std::string tokens, merges, types;
   for (int byte = 0; byte < 256; ++byte) {
     std::string written;
     base::append_utf8(written, character_of_byte(static_cast<unsigned char>(byte)));
@@ -47,10 +47,21 @@ Tokenizer tokenizer_of(std::string_view name) {
     piece.erase(piece.find(' '), 1);
     tokens += gguf_string(piece);
   }
+  const auto& whole = golden().at("whole");
+  for (const auto& piece : whole) tokens += gguf_string(piece.get<std::string>());
+  tokens += gguf_string("<mask>");
+  const size_t count = 256 + pairs.size() + whole.size() + 1;
+  constexpr int32_t kNormal = 1, kControl = 3;
+  for (size_t id = 0; id < count; ++id) types += tests::le(id + 1 == count ? kControl : kNormal);
   GgufBytes file;
   file.word("tokenizer.ggml.model", "gpt2").word("tokenizer.ggml.pre", name);
-  file.array("tokenizer.ggml.tokens", 8, 256 + pairs.size(), tokens);
+  file.array("tokenizer.ggml.tokens", 8, count, tokens).array("tokenizer.ggml.token_type", 5, count, types);
   file.array("tokenizer.ggml.merges", 8, pairs.size(), merges);
+  return file;
+}
+
+Tokenizer tokenizer_of(std::string_view name) {
+  GgufBytes file = file_of(name);
   file.value("tokenizer.ggml.add_bos_token", 7, tests::le(false));
   return gguf_tokenizer(tests::read_gguf(file.text()).metadata());
 }
@@ -75,6 +86,16 @@ TEST(GgufCut, IdsOfEveryNameAreThoseOfLlamaCpp) {
     }
   }
   EXPECT_GE(names, 80U);
+}
+
+TEST(GgufCut, TextsBeginAsInLlamaCppWhereTheFileDoesNotSay) {
+  std::set<std::vector<int64_t>> kinds;
+  for (const auto& [name, ids] : golden().at("begins").items()) {
+    const Tokenizer tokenizer = gguf_tokenizer(tests::read_gguf(file_of(name).text()).metadata());
+    kinds.insert(ids.get<std::vector<int64_t>>());
+    EXPECT_EQ(tokenizer.encode_ids("a"), ids.get<std::vector<int64_t>>()) << name;
+  }
+  EXPECT_EQ(kinds.size(), 2U);
 }
 
 TEST(GgufCut, EveryKnownNameIsInTheGolden) {

@@ -118,8 +118,8 @@ TEST(GgufGolden, T5IsDecodedToItsText) {
 }
 
 TEST(GgufGolden, MapsThatAreNoneAreRefused) {
-  for (const std::string& map : {std::string("\x04\0\0", 3), std::string("\xff\xff\xff\x7f....", 8),
-                                 std::string("\x05\0\0\0\0\0\0\0\0", 9)}) {
+  for (const std::string& map :
+       {std::string("\x04\0\0", 3), std::string("\xff\xff\xff\x7f....", 8), std::string("\x05\0\0\0\0\0\0\0\0", 9)}) {
     GgufBytes file = unigram(golden().at("pieces"), false);
     file.array("tokenizer.ggml.precompiled_charsmap", 0, map.size(), map);
     const std::string found = tests::complaint(file);

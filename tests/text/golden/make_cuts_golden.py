@@ -6,8 +6,8 @@ tokenizer.ggml.pre that is known here.
   make_cuts_golden.py [--encoder build/bin/encode_lines] [--check]
 
 Writes ../data/cuts_golden.json, or with --check compares with what is there: a vocabulary of all bytes and of many pairs
-of them, so that nearly every cut shows in the ids; hard texts; and for each kind of name the names and a hash of the ids
-of each text. With --encoder, our program encodes the same texts with the same files and must give the same ids. Made
+of them, so that nearly every cut shows in the ids; hard texts; for each kind of name the names and a hash of the ids of
+each text; and for each name the ids of "a" where the file does not say whether texts begin with a token. With --encoder, our program encodes the same texts with the same files and must give the same ids. Made
 with llama-cpp-python 0.3.36 and gguf 0.19.0.
 """
 import argparse
@@ -30,6 +30,11 @@ SOURCE = pathlib.Path(__file__).resolve().parents[3] / "clearhead" / "text" / "g
 SEED = 20261130
 MOST_PAIRS = 1800
 
+# Pieces that no merge leads to: only where a whole word needs no merges are they found.
+WHOLE = ["hello", "\u0120hello", "word", "Word", "\u0120\u0120", "123", "\u010a\u010a", "..."]
+MASK = "<mask>"
+NORMAL, CONTROL = 1, 3
+
 PARTS = [
     # numbers, contractions, words with capitals in all places
     "1", "12", "123", "1234", "12345678901", "\u0663\u0664\u0665\u0666", "\u00bd", "\u00b2\u00b3", "\u2167", "\uff11\uff12\uff13\uff14", "\U0001d7ce\U0001d7cf", "3.14", "1,000,000",
@@ -46,6 +51,8 @@ PARTS = [
     # controls, private use, what is unassigned, noncharacters, what Unicode 15.1 and 16 brought
     "\x01", "\x07", "\x7f", "\u00ad", "\u200d", "\ufeff", "\ue000", "\U000f0000", "\u0378", "\u2fe0", "\U0001fb95x", "\ufffe", "\U0010ffff", "\ufffd", "\U0002ebf0\U0002ebf1", "\u2ffc", "\u1c89\u1c8a", "\ua7cb",
     "\U00010d40\U00010d41", "\U000105c0", "\U00016d40", "\U0001ccd6", "\u0897", "\U00011bc0",
+    # whole words of the vocabulary, an added token with spaces before it, long numbers
+    "hello", " hello", "Hello", "\u4f60\u597d hello\n", "a  <mask> b", "a\t<mask>", "\u00a0<mask><mask>", "12345678", "x123456", "\u06631234567\u0664", "1234567 12",
     # what some of the expressions name
     "IMGIMGABCZ", "IMGIMGZ", "<sentinel:12>", "<sentinel:>", "http://a.b/c?d=e&f", "a b c", "\u0440\u0430\u0437 \u0434\u0432\u0430", "if (x) {\n\treturn y;\n}", "    def f():\n        pass\n",
 ]
@@ -87,10 +94,12 @@ def vocabulary(all_texts):
         pairs.update(zip(data, data[1:]))
     order = sorted(pairs, key=lambda pair: (kind(pair[0]) == kind(pair[1]), -pairs[pair], pair))[:MOST_PAIRS]
     letters = written()
-    return letters + [letters[a] + letters[b] for a, b in order], [f"{letters[a]} {letters[b]}" for a, b in order]
+    found = [letters[a] + letters[b] for a, b in order]
+    whole = [piece for piece in WHOLE if piece not in found]
+    return letters + found + whole + [MASK], [f"{letters[a]} {letters[b]}" for a, b in order]
 
 
-def write_gguf(path, name, tokens, merges):
+def write_gguf(path, name, tokens, merges, begins):
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(512)
     for key in ("embedding_length", "feed_forward_length", "block_count"):
@@ -100,9 +109,10 @@ def write_gguf(path, name, tokens, merges):
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(name)
     writer.add_token_list(tokens)
-    writer.add_token_types([1] * len(tokens))
+    writer.add_token_types([CONTROL if token == MASK else NORMAL for token in tokens])
     writer.add_token_merges(merges)
-    writer.add_add_bos_token(False)
+    if begins is not None:
+        writer.add_add_bos_token(begins)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
@@ -138,12 +148,18 @@ def main():
     arguments = parser.parse_args()
     all_texts = texts()
     tokens, merges = vocabulary(all_texts)
-    good, hashes = True, {}
+    good, hashes, begins = True, {}, {}
     with tempfile.TemporaryDirectory() as folder:
         path = str(pathlib.Path(folder) / "cut.gguf")
         for kinds in names():
             for name in kinds.split():
-                write_gguf(path, name, tokens, merges)
+                write_gguf(path, name, tokens, merges, None)
+                model = llama_cpp.Llama(path, vocab_only=True, verbose=False)
+                begins[name] = model.tokenize(b"a", add_bos=True, special=True)
+                model.close()
+                if arguments.encoder:
+                    good &= compare(arguments.encoder, path, name, ["a"], [begins[name]])
+                write_gguf(path, name, tokens, merges, False)
                 model = llama_cpp.Llama(path, vocab_only=True, verbose=False)
                 theirs = [model.tokenize(text.encode(), add_bos=False, special=True) if text else [] for text in all_texts]
                 model.close()
@@ -154,7 +170,8 @@ def main():
                     print(f"{name}: other ids than the names beside it")
                     good = False
     print(f"{sum(len(kinds.split()) for kinds in hashes)} names of {len(hashes)} kinds, {len(all_texts)} texts")
-    content = json.dumps({"pairs": merges, "texts": all_texts, "hashes": hashes}, ensure_ascii=True, indent=0) + "\n"
+    content = json.dumps({"pairs": merges, "whole": tokens[256 + len(merges) : -1], "texts": all_texts, "hashes": hashes,
+                          "begins": begins}, ensure_ascii=True, indent=0) + "\n"
     if arguments.check:
         good &= GOLDEN.read_text() == content
         print(f"{GOLDEN.name}: {'the same' if GOLDEN.read_text() == content else 'DIFFERENT'}")
