@@ -58,6 +58,14 @@ std::optional<int64_t> integer_at(const GgufValue& value, size_t i) {
   }
 }
 
+// A whole number as "2.0": beside an integer that is asked for, 2 would be no fault.
+template <class T>
+std::string text_of(T number) {
+  std::string text = fmt::format("{}", number);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
+}
+
 // Strings stand one after the other, each behind its length; all was checked when the file was read.
 std::string_view take_string(std::span<const std::byte>& bytes) {
   const auto length = static_cast<size_t>(load<uint64_t>(bytes, 0));
@@ -76,8 +84,8 @@ std::string GgufValue::text() const {
   std::span<const std::byte> rest = bytes;
   if (type == GgufType::string) return base::quoted(take_string(rest));
   if (type == GgufType::bool_) return load<uint8_t>(bytes, 0) != 0 ? "true" : "false";
-  if (type == GgufType::f32) return fmt::format("{}", load<float>(bytes, 0));
-  if (type == GgufType::f64) return fmt::format("{}", load<double>(bytes, 0));
+  if (type == GgufType::f32) return text_of(load<float>(bytes, 0));
+  if (type == GgufType::f64) return text_of(load<double>(bytes, 0));
   if (type == GgufType::u64) return fmt::format("{}", load<uint64_t>(bytes, 0));
   return fmt::format("{}", *integer_at(*this, 0));
 }

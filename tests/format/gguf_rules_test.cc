@@ -107,7 +107,7 @@ TEST(GgufRules, ArraysBeyondTheFile) {
 TEST(GgufRules, Alignment) {
   const auto complaint = [](const GgufBytes& file) { return gguf_complaint(file); };
   const std::string expected = "[\"m\"] expected general.alignment of type u32, a power of two from 8 to 65536; found ";
-  for (const uint32_t bad : {0U, 4U, 12U, 33U, 131'072U, 0x80000000U}) {
+  for (const uint32_t bad : {0U, 3U, 4U, 12U, 33U, 131'072U, 0x80000000U}) {
     EXPECT_EQ(complaint(GgufBytes().u32("general.alignment", bad)), expected + fmt::format("u32 {}", bad) + kDamaged);
   }
   EXPECT_EQ(complaint(GgufBytes().value("general.alignment", 10, le(uint64_t{32}))), expected + "u64 32" + kDamaged);

@@ -69,6 +69,7 @@ TEST(Gguf, NumbersAreTakenFromEveryTypeThatHoldsThem) {
   bytes.value("f32", 6, le(0.5f)).value("bool", 7, le(true)).value("u64", 10, le(uint64_t{1} << 40));
   bytes.value("i64", 11, le(int64_t{-5})).value("f64", 12, le(0.25)).value("wide", 10, le(uint64_t{1} << 63));
   bytes.value("nan", 6, le(std::nanf(""))).u32("one", 1).word("word", "text");
+  bytes.value("whole", 6, le(2.0f)).value("far", 12, le(-1e300));
   bytes.array("i32s", 5, 2, le(int32_t{7}) + le(int32_t{-8})).array("f32s", 6, 1, le(1.5f));
   const GgufFile file = read_gguf(bytes.text());
   const GgufMetadata& metadata = file.metadata();
@@ -94,6 +95,10 @@ TEST(Gguf, NumbersAreTakenFromEveryTypeThatHoldsThem) {
             expected + "\"wide\" with an integer from 0 to 2^63 - 1; found 9223372036854775808");
   EXPECT_EQ(complaint([&] { metadata.count("f32"); }),
             expected + "\"f32\" with an integer from 0 to 2^63 - 1; found 0.5");
+  EXPECT_EQ(complaint([&] { metadata.count("whole"); }),
+            expected + "\"whole\" with an integer from 0 to 2^63 - 1; found 2.0");
+  EXPECT_EQ(complaint([&] { metadata.count("far"); }),
+            expected + "\"far\" with an integer from 0 to 2^63 - 1; found -1e+300");
   EXPECT_EQ(complaint([&] { metadata.count("i32s"); }),
             expected + "\"i32s\" with an integer from 0 to 2^63 - 1; found an array of 2 i32");
   EXPECT_EQ(complaint([&] { metadata.find_number("nan"); }), expected + "\"nan\" with a finite number; found nan");
@@ -147,6 +152,9 @@ TEST(Gguf, PartsThatDoNotBelongTogether) {
   tests::write_bytes(second, part(1, 3, "a").text());
   EXPECT_EQ(complaint(first),
             where(second) + "expected part 2 of 2; found part 2 of 3; the files do not belong together");
+  tests::write_bytes(second, part(0, 2, "a").text());
+  EXPECT_EQ(complaint(first),
+            where(second) + "expected part 2 of 2; found part 1 of 2; the files do not belong together");
   tests::write_bytes(second, part(1, 2, "b").text());
   EXPECT_EQ(complaint(first), "[\"" + first.string() + "\", tensor \"b\"] expected it in one part; found it in two");
   EXPECT_EQ(complaint(second), where(second) +
