@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a text, with a small tokenizer of which the first byte chooses the kind (BERT with its flags, or other
-// components): ids and offsets stay in range
-// and rise, the words that people read are valid UTF-8, and the ids are those of encode_ids.
+// Any bytes as a text, with a small tokenizer of which the first byte chooses the kind (BERT with its flags, other
+// components, or one that can write every text): ids and offsets stay in range and rise, the words that people read are
+// valid UTF-8, the ids are those of encode_ids, and bytes come back as they were.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "clearhead/base/utf8.h"
-#include "clearhead/text/tokenizer.h"
 #include "clearhead/text/toy_tokenizer.h"
-#include "clearhead/text/word.h"
+#include "fuzz/tokenizer_laws.h"
+#include "tests/text/law_tokenizers.h"
 
 namespace {
 
-using clearhead::text::Encoding;
 using clearhead::text::Tokenizer;
 
 std::string json_of(unsigned kind) {
@@ -64,37 +61,51 @@ const std::vector<Tokenizer>& tokenizers() {
   return made;
 }
 
-void check(const Encoding& encoding, std::string_view text) {
-  size_t last = 0;
-  for (const auto& token : encoding.tokens) {
-    if (token.begin > token.end || token.end > text.size()) std::abort();
-    if (clearhead::base::first_invalid_utf8(token.text)) std::abort();
-    if (token.special) continue;
-    if (token.begin < last) std::abort();
-    last = token.begin;
-  }
-  size_t grouped = 0;
-  for (const auto& [first, end] : clearhead::text::word_groups(encoding)) {
-    if (first != grouped || end <= first) std::abort();
-    grouped = end;
-  }
-  if (grouped != encoding.tokens.size()) std::abort();
+// Byte-level pairs, which lose nothing.
+const std::vector<Tokenizer>& byte_level() {
+  static const std::vector<Tokenizer> made = [] {
+    using namespace clearhead::text::tests;
+    std::vector<Tokenizer> all;
+    const nlohmann::json digits = {{"type", "Digits"}, {"individual_digits", true}};
+    for (const bool trim : {false, true}) {
+      for (const bool regex : {false, true}) {
+        nlohmann::json json = byte_level_json(byte_level_step(regex), trim);
+        all.push_back(from(json));
+        json["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {digits, byte_level_step(regex)}}};
+        all.push_back(from(json));
+      }
+    }
+    return all;
+  }();
+  return made;
+}
+
+// Pieces over the mark of a space, with bytes for what has none.
+const std::vector<Tokenizer>& marked() {
+  static const std::vector<Tokenizer> made = [] {
+    using namespace clearhead::text::tests;
+    std::vector<Tokenizer> all;
+    all.push_back(from(fallback_json()));
+    for (const char* scheme : {"always", "first", "never"}) all.push_back(from(unigram_bytes_json(scheme)));
+    return all;
+  }();
+  return made;
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace clearhead::fuzz;
   if (size == 0) return 0;
-  const Tokenizer& tokenizer = tokenizers()[data[0] % tokenizers().size()];
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const Encoding encoding = tokenizer.encode(text);
-  check(encoding, text);
-  const std::vector<int64_t> ids = tokenizer.encode_ids(text);
-  if (ids.size() != encoding.tokens.size()) std::abort();
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] != encoding.tokens[i].id) std::abort();
+  size_t kind = data[0] % (tokenizers().size() + byte_level().size() + marked().size());
+  if (kind < tokenizers().size()) {
+    check_text(tokenizers()[kind], text, true);
+  } else if ((kind -= tokenizers().size()) < byte_level().size()) {
+    expect(check_text(byte_level()[kind], text, true) == mended(text));
+  } else {
+    check_text(marked()[kind - byte_level().size()], text, true);
   }
-  tokenizer.decode(ids, true);
-  check(clearhead::text::toy_encode(text), text);
+  check_tokens(clearhead::text::toy_encode(text), text, true);
   return 0;
 }
