@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "clearhead/text/decoder.h"
 #include "clearhead/text/model.h"
@@ -19,6 +20,10 @@ class ByteLevel final : public PreTokenizer {
  public:
   // use_regex: words are cut out first, as GPT-2 does.
   ByteLevel(bool add_prefix_space, bool use_regex);
+
+  // Cuts out what a pattern finds and what lies between, with no space put in front.
+  explicit ByteLevel(std::unique_ptr<Pattern> words) : add_prefix_space_(false), words_(std::move(words)) {}
+
   void split(AlignedText& text, std::vector<Span>& words) const override;
   bool writes_bytes() const override { return !add_prefix_space_; }
   void split_unwritten(AlignedText& text, std::vector<Span>& words) const override;

@@ -20,9 +20,13 @@ struct Resume {
 
 class CategoryPattern final : public Pattern {
  public:
-  explicit CategoryPattern(PatternProgram program) : program_(std::move(program)) {}
+  explicit CategoryPattern(PatternProgram program) : program_(std::move(program)) {
+    const PatternStep& first = program_.steps.front();
+    is_run_ = program_.steps.size() == 2 && first.kind == Kind::run && first.least == 1;
+  }
 
   std::optional<Span> find(std::string_view text, uint32_t from) const override {
+    if (is_run_) return find_run(text, from);
     std::vector<Resume> resumes;
     for (uint32_t begin = from; begin <= text.size(); begin = next_begin(text, begin)) {
       if (const auto end = match(text, 0, begin, resumes)) return Span{begin, *end};
@@ -31,6 +35,25 @@ class CategoryPattern final : public Pattern {
   }
 
  private:
+  // The expression is nothing but a run: most texts hold few, so that passing by is what takes time.
+  std::optional<Span> find_run(std::string_view text, uint32_t from) const {
+    const PatternStep& run = program_.steps.front();
+    const CodePointSet& set = program_.sets[run.set];
+    for (uint32_t begin = from; begin < text.size();) {
+      const auto byte = static_cast<unsigned char>(text[begin]);
+      if (byte < set.ascii.size() ? set.ascii[byte] : contains_at(set, text, begin)) {
+        return Span{begin, end_of_run(text, begin, run).second};
+      }
+      begin = after(text, begin);
+    }
+    return std::nullopt;
+  }
+
+  bool contains_at(const CodePointSet& set, std::string_view text, uint32_t at) const {
+    const char32_t c = code_point_at(text, at).value;
+    return set.contains(c, categories_[c]);
+  }
+
   static uint32_t before(std::string_view text, uint32_t at) {
     return at - static_cast<uint32_t>(code_point_before(text, at).length);
   }
@@ -106,6 +129,7 @@ class CategoryPattern final : public Pattern {
   }
 
   PatternProgram program_;
+  bool is_run_ = false;
   const PropertyTable& categories_ = category_table();
 };
 

@@ -146,18 +146,19 @@ const GgufCut& gguf_cut(std::string_view name, std::string_view where) {
 
 std::unique_ptr<PreTokenizer> pre_tokenizer_of(const GgufCut& cut) {
   std::vector<std::unique_ptr<PreTokenizer>> steps;
+  std::unique_ptr<Pattern> last;  // is cut out by the step that writes bytes
   for (const std::string_view expression : cut.expressions) {
     if (expression.empty()) break;
+    if (last) steps.push_back(std::make_unique<Split>(std::move(last), Behavior::isolated, false));
     if (expression == kGroupsBehind || expression == kGroupsBefore) {
       const bool behind = expression == kGroupsBehind;
       steps.push_back(std::make_unique<DigitGroups>(behind ? DigitGroups::Cut::behind : DigitGroups::Cut::before));
       continue;
     }
-    auto pattern = known_word_pattern(expression, WordClasses::unicode_15_1);
-    if (!pattern) pattern = category_pattern(expression);
-    steps.push_back(std::make_unique<Split>(std::move(pattern), Behavior::isolated, false));
+    last = known_word_pattern(expression, WordClasses::unicode_15_1);
+    if (!last) last = category_pattern(expression);
   }
-  steps.push_back(std::make_unique<ByteLevel>(false, false));
+  steps.push_back(std::make_unique<ByteLevel>(std::move(last)));
   return std::make_unique<PreTokenizerSequence>(std::move(steps));
 }
 
