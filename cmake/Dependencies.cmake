@@ -1,7 +1,7 @@
 # Packages of others, all from the system (scripts/setup.sh installs them). What the libraries themselves need is looked
 # for again by a program that uses the installed libraries (ClearheadConfig.cmake.in), hence the two lists.
 set(CLEARHEAD_PACKAGES OpenMP fmt spdlog nlohmann_json simdjson)
-set(CLEARHEAD_MODULES hwy:libhwy utf8proc:libutf8proc)  # target PkgConfig::NAME : name of the .pc file
+set(CLEARHEAD_MODULES hwy:libhwy utf8proc:libutf8proc pcre2:libpcre2-8)  # target PkgConfig::NAME : name of the .pc file
 
 foreach(package ${CLEARHEAD_PACKAGES})
   find_package(${package} REQUIRED)

@@ -51,8 +51,10 @@ const std::vector<Tokenizer>& tokenizers() {
          {R"({"type":"Precompiled","precompiled_charsmap":"DAAAAAAAAAABDQAAAAAAgHl6AA=="})",
           R"({"type":"Precompiled","precompiled_charsmap":"DAAAAAAAAAABDQAAAAAAgHl6AA=="},{"type":"NFKC"})",
           R"({"type":"ByteLevel"})", ""}) {
-      for (const std::string_view pre_tokenizer : {R"({"type":"Whitespace"})", R"({"type":"UnicodeScripts"})",
-                                                   R"({"type":"FixedLength","length":3})", "null"}) {
+      for (
+          const std::string_view pre_tokenizer :
+          {R"({"type":"Whitespace"})", R"({"type":"UnicodeScripts"})", R"({"type":"FixedLength","length":3})",
+           R"({"type":"Split","pattern":{"Regex":"(?i:'s)|\\b[\\p{Lu}]*[\\p{Ll}\\p{M}]+|\\s+$"},"behavior":"Isolated","invert":false})"}) {
         all.push_back(Tokenizer::from_json(json_of(normalizer, pre_tokenizer), "fuzz"));
       }
     }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "clearhead/base/error.h"
+#include "clearhead/text/regex.h"
 #include "clearhead/text/word_patterns.h"
 
 namespace clearhead::text {
@@ -42,7 +42,7 @@ std::unique_ptr<Pattern> literal_pattern(std::string literal) { return std::make
 std::unique_ptr<Pattern> regex_pattern(std::string_view expression, std::string_view where) {
   if (expression == " {2,}") return std::make_unique<SpaceRun>();
   if (auto words = known_word_pattern(expression)) return words;
-  base::fail(where, "a regular expression that is known here", base::quoted(expression));
+  return regex_by_backtracking(expression, where);
 }
 
 }  // namespace clearhead::text

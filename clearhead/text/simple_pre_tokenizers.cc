@@ -92,7 +92,9 @@ void Split::split(AlignedText& text, std::vector<Span>& words) const {
   for (const Span word : words) {
     if (word.size() == 0) continue;
     if (behavior_ == Behavior::isolated) {
-      for_each_part(*pattern_, text.bytes(), word, [&](Span span, bool) { cut.push_back(span); });
+      for_each_part(*pattern_, text.bytes(), word, [&](Span span, bool) {
+        if (span.size() > 0) cut.push_back(span);
+      });
       continue;
     }
     parts.clear();

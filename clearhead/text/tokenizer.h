@@ -58,7 +58,8 @@ class Tokenizer {
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
-  // Throws: Error if text is longer than kMaxTextBytes (1 GiB).
+  // Throws: Error if text is longer than kMaxTextBytes (1 GiB), or if a regular expression of the file takes too many
+  // steps in it.
   Encoding encode(std::string_view text, bool add_special = true) const;
 
   // Only the ids, for those who need no more: several times as fast.

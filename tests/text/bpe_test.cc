@@ -136,9 +136,12 @@ TEST(WordPatterns, OfLlama3) {
   EXPECT_EQ(words(kLlama3, "(x) !!\r\n\t\ty"), "[(x][)][ !!\r\n][\t][\ty]");
 }
 
-TEST(WordPatterns, UnknownOnesAreRefusedByName) {
-  EXPECT_EQ(error_text([] { regex_pattern("a+b", "pattern"); }),
-            "[pattern] expected a regular expression that is known here; found \"a+b\"");
+TEST(WordPatterns, OtherExpressionsAreReadToo) {
+  EXPECT_EQ(words("a+b", "caab ab"), "[c][aab][ ][ab]");
+  EXPECT_EQ(
+      error_text([] { regex_pattern("a\\Gb", "pattern"); }),
+      "[pattern] expected a regular expression that is known here; found a backslash that is not known at byte 2 of "
+      "\"a\\Gb\"");
 }
 
 std::string split(const json& pre_tokenizer, std::string_view text) {

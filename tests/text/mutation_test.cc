@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokenizer.json of real models, changed a thousand times: each is refused or cuts texts.
+// The tokenizer.json of real models and of components one by one, changed a thousand times: each is refused or cuts
+// texts.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -67,6 +68,30 @@ void expect_refused_or_read(const std::filesystem::path& path) {
     if (i % 2 == 0) text.resize(random() % text.size());
     reads(text);
   }
+}
+
+// Precompiled maps and regular expressions, which tokenizers bring as text of their own.
+TEST(Mutations, OfComponents) {
+  const auto cases = nlohmann::json::parse(base::read_file(CLEARHEAD_TEST_DATA "/components_golden.json", 1 << 20));
+  std::vector<std::string> files;
+  for (const auto& one : cases) files.push_back(one[0].dump());
+  nlohmann::json cut = cases[0][0];
+  cut["normalizer"] = {
+      {"type", "Replace"}, {"content", "x"}, {"pattern", {{"Regex", R"((?i:'s|t)|[^\s\p{L}&&a]{2,3}?)"}}}};
+  cut["pre_tokenizer"] = {{"type", "Split"},
+                          {"behavior", "MergedWithNext"},
+                          {"invert", false},
+                          {"pattern", {{"Regex", R"((?<=\p{Lu})\b|[[:digit:]a-f]*+(?:\s+(?!\S)|$))"}}}};
+  for (int i = 0; i < 4; ++i) files.push_back(cut.dump());
+  std::mt19937 random(20271);
+  size_t read = 0;
+  for (size_t i = 0; i < kMutations; ++i) {
+    std::string text = files[i % files.size()];
+    tests::mutate(text, random);
+    read += reads(text);
+  }
+  EXPECT_GT(read, kMutations / 100);
+  EXPECT_LT(read, kMutations - kMutations / 100);
 }
 
 TEST(Mutations, OfTheTokenizerOfMinilm) { expect_refused_or_read(tests::minilm_folder() / "tokenizer.json"); }
