@@ -68,4 +68,16 @@ std::optional<size_t> first_invalid_utf8(std::string_view text) {
   return std::nullopt;
 }
 
+std::string valid_utf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (const auto invalid = first_invalid_utf8(text)) {
+    valid += text.substr(0, *invalid);
+    text.remove_prefix(*invalid);
+    append_utf8(valid, 0xfffd);
+    text.remove_prefix(decode_utf8(text).length);
+  }
+  return valid += text;
+}
+
 }  // namespace clearhead::base

@@ -26,4 +26,7 @@ void append_utf8(std::string& text, char32_t value);
 // Byte offset of the first invalid sequence, or nothing if all is well-formed.
 std::optional<size_t> first_invalid_utf8(std::string_view text);
 
+// The text with each invalid sequence as U+FFFD.
+std::string valid_utf8(std::string_view text);
+
 }  // namespace clearhead::base

@@ -18,6 +18,7 @@ constexpr uint32_t kNone = UINT32_MAX;
 
 // Up to here the next merge is looked for among all neighbours, which is faster than a queue.
 constexpr size_t kFewSymbols = 64;
+constexpr size_t kLongWord = 16;  // bytes; a word of more that has several parts hardly comes again
 
 void write(std::string_view bytes, std::string& written) {
   written.clear();
@@ -250,6 +251,12 @@ void Bpe::tokenize_bytes(std::string_view text, std::span<const Span> words, Wor
   Room room;
   const bool marked = !config_.continuing_prefix.empty() || !config_.end_suffix.empty();
   const auto byte = [&](uint32_t at) { return size_t{static_cast<unsigned char>(text[at])}; };
+  // No piece crosses the end of a part, so that each is cut, and known from before, by itself.
+  const auto part_from = [&](uint32_t begin, uint32_t word_end) {
+    uint32_t end = begin + 1;
+    while (end < word_end && neighbours_[byte(end - 1) << 8 | byte(end)]) ++end;
+    return Span{begin, end};
+  };
   const auto cut_word = [&](Span word) {
     const std::string_view bytes = text.substr(word.begin, word.size());
     const auto has_piece = [&](char c) { return written_id(c) != kNone; };
@@ -258,11 +265,9 @@ void Bpe::tokenize_bytes(std::string_view text, std::span<const Span> words, Wor
       write(bytes, room.written);
       if (const auto id = id_of(room.written)) return pieces.push_back({.id = *id, .span = word});
     }
-    // No piece crosses the end of a part, so that each is cut, and known from before, by itself.
     const size_t first = pieces.size();
-    for (uint32_t begin = word.begin, end = begin; begin < word.end; begin = end) {
-      for (++end; end < word.end && neighbours_[byte(end - 1) << 8 | byte(end)];) ++end;
-      const Span part = {begin, end};
+    for (Span part = {word.begin, word.begin}; part.end < word.end;) {
+      part = part_from(part.end, word.end);
       if (part == word || config_.ignore_merges) {  // then a part is not cut as a word is
         cut_bytes(text, part, room, pieces);
       } else {
@@ -271,7 +276,11 @@ void Bpe::tokenize_bytes(std::string_view text, std::span<const Span> words, Wor
     }
     for (size_t i = first + 1; i < pieces.size(); ++i) pieces[i].continues_word = true;
   };
-  for (const Span word : words) cache.add(text, word, pieces, cut_word);
+  for (const Span word : words) {
+    // A clause without spaces hardly comes again, its parts do.
+    const bool comes_again = word.size() <= kLongWord || part_from(word.begin, word.end) == word;
+    comes_again ? cache.add(text, word, pieces, cut_word) : cut_word(word);
+  }
 }
 
 }  // namespace clearhead::text

@@ -22,31 +22,18 @@ namespace {
 // Far above any vocabulary in use (the largest known file has 33 MB).
 constexpr size_t kMaxFileBytes = size_t{256} << 20;
 
-// Appends text with each invalid sequence as U+FFFD.
-void append_valid(std::string& result, std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const base::CodePoint here = base::decode_utf8(text.substr(at));
-    base::append_utf8(result, here.value);
-    at += here.length;
-  }
-}
-
 // What people read of a token: its stretch of the text without the white space before it. A mark for a space that was
 // put in has a stretch that belongs to the next token; it is shown as itself.
-std::string shown_text(std::string_view stretch, bool valid, std::string_view piece) {
+std::string_view shown_text(std::string_view stretch, std::string_view piece) {
   constexpr std::string_view kSpaceMark = "\xe2\x96\x81";
-  std::string result;
-  if (valid) {
-    result = stretch;
-  } else {
-    append_valid(result, stretch);
-  }
   size_t begin = 0;
-  while (begin < result.size() && is_white_space(code_point_at(result, begin).value)) {
-    begin += code_point_at(result, begin).length;
+  while (begin < stretch.size()) {
+    const ValidCodePoint here = code_point_at(stretch, begin);
+    if (!is_white_space(here.value)) break;
+    begin += here.length;
   }
-  if (begin < result.size() && piece == kSpaceMark) return std::string(kSpaceMark);
-  return begin < result.size() ? result.substr(begin) : result;
+  if (begin == stretch.size()) return stretch;
+  return piece == kSpaceMark ? kSpaceMark : stretch.substr(begin);
 }
 
 // Unknown characters side by side may become thousands of bytes, each of which stands for all of them: one of a stretch
@@ -69,9 +56,7 @@ AlignedText valid_source(std::string_view text, bool tracked) {
     return tracked ? AlignedText(text, 0) : AlignedText::untracked(text);
   }
   if (!tracked) {
-    std::string valid;
-    append_valid(valid, text);
-    return AlignedText::untracked(valid);
+    return AlignedText::untracked(base::valid_utf8(text));
   }
   const AlignedText original(text, 0);
   AlignedText result;
@@ -247,7 +232,13 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
     token.continues_word = piece.continues_word && (!valid || token.begin < last_end || joins_word(text, token.begin));
     const std::string_view stretch = text.substr(token.begin, token.end - token.begin);
     const bool shared = last_begin == token.begin && last_end == token.end && stretch.size() > kMostSharedBytes;
-    token.text = piece.special || shared ? token.piece : shown_text(stretch, valid, token.piece);
+    if (piece.special || shared) {
+      token.text = token.piece;
+    } else if (valid) {
+      token.text = shown_text(stretch, token.piece);
+    } else {
+      token.text = shown_text(base::valid_utf8(stretch), token.piece);
+    }
     last_begin = token.begin;
     last_end = token.end;
     encoding.unknown_count += piece.unknown;

@@ -22,10 +22,10 @@ WordCache::Key WordCache::long_key(const char* bytes, size_t size) {
   return key;
 }
 
-void WordCache::keep(size_t slot, const Key& key, std::string_view text, Span word, std::span<const Piece> pieces) {
+void WordCache::keep(size_t place, const Key& key, std::string_view text, Span word, std::span<const Piece> pieces) {
   if (pieces.size() > kLongestWord) return;
   if (pieces_.size() + pieces.size() > kMostPieces || long_bytes_.size() + word.size() > kMostLongBytes) {
-    std::ranges::fill(entries_, Entry());
+    std::ranges::fill(places_, Place());
     pieces_.clear();
     long_bytes_.clear();
   }
@@ -42,7 +42,8 @@ void WordCache::keep(size_t slot, const Key& key, std::string_view text, Span wo
     pieces_.push_back({piece.id, static_cast<uint8_t>(piece.span.begin - word.begin),
                        static_cast<uint8_t>(piece.span.end - word.begin), piece.unknown});
   }
-  entries_[slot] = entry;
+  std::array<Entry, 2>& entries = places_[place].entries;
+  entries = {entry, entries[0]};
 }
 
 std::unique_ptr<WordCache> WordCaches::take() {

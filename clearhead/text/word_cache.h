@@ -18,29 +18,35 @@
 namespace clearhead::text {
 
 // The words that a model has cut before, with their pieces: texts repeat most of their words. A table of fixed size in
-// which a newer word takes the place of an older one, and a store of pieces that is emptied when it is full, so that
-// memory stays below kMostBytes. Used by one thread at a time.
+// which two words share a place and a newer one drives out the older, and a store of pieces that is emptied when it is
+// full, so that memory stays below kMostBytes. Used by one thread at a time.
 class WordCache {
  public:
   static constexpr size_t kLongestWord = 128;
   static constexpr size_t kMostBytes = size_t{6} << 20;
 
-  WordCache() : entries_(kEntries) {}
+  WordCache() : places_(size_t{1} << kPlaceBits) {}
 
   // Appends the pieces of a word of text, which are those that `cut(word)` appends.
   template <class Cut>
   void add(std::string_view text, Span word, std::vector<Piece>& pieces, const Cut& cut) {
     if (word.size() > kLongestWord || word.size() == 0) return cut(word);
     const Key key = key_of(text, word);
-    const size_t slot = slot_of(key);
-    if (holds(entries_[slot], key, text, word)) return copy(entries_[slot], word, pieces);
+    const size_t place = place_of(key);
+    auto& [newer, older] = places_[place].entries;
+    if (holds(newer, key, text, word)) return copy(newer, word, pieces);
+    if (holds(older, key, text, word)) {
+      std::swap(newer, older);
+      return copy(newer, word, pieces);
+    }
     const size_t first = pieces.size();
     cut(word);
-    keep(slot, key, text, word, {pieces.begin() + static_cast<std::ptrdiff_t>(first), pieces.end()});
+    keep(place, key, text, word, {pieces.begin() + static_cast<std::ptrdiff_t>(first), pieces.end()});
   }
 
  private:
-  static constexpr size_t kEntries = size_t{1} << 15, kMostPieces = size_t{1} << 18, kMostLongBytes = size_t{1} << 20;
+  static constexpr int kPlaceBits = 15;
+  static constexpr size_t kMostPieces = size_t{1} << 18, kMostLongBytes = size_t{1} << 20;
   static constexpr size_t kWhole = 16;  // words of so many bytes are their own key
 
   // The bytes of a short word, zeros behind; of a longer one a hash.
@@ -63,6 +69,11 @@ class WordCache {
     uint8_t size = 0;         // 0: free
     uint8_t count = 0;        // pieces
     bool whole = false;       // one known piece for all of the word
+  };
+
+  // On one cache line.
+  struct alignas(64) Place {
+    std::array<Entry, 2> entries;  // the word that came last first
   };
 
   static Key key_of(std::string_view text, Span word) {
@@ -90,9 +101,9 @@ class WordCache {
 
   static Key long_key(const char* bytes, size_t size);
 
-  static size_t slot_of(const Key& key) {
+  static size_t place_of(const Key& key) {
     const uint64_t mixed = key.low * 0x9e3779b97f4a7c15u ^ (key.high + key.size) * 0xc2b2ae3d27d4eb4fu;
-    return static_cast<size_t>((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u >> (64 - 15));
+    return static_cast<size_t>((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u >> (64 - kPlaceBits));
   }
 
   bool holds(const Entry& entry, const Key& key, std::string_view text, Span word) const {
@@ -112,9 +123,9 @@ class WordCache {
     }
   }
 
-  void keep(size_t slot, const Key& key, std::string_view text, Span word, std::span<const Piece> pieces);
+  void keep(size_t place, const Key& key, std::string_view text, Span word, std::span<const Piece> pieces);
 
-  std::vector<Entry> entries_;  // [kEntries]
+  std::vector<Place> places_;  // [2^kPlaceBits]
   std::vector<Kept> pieces_;
   std::string long_bytes_;
 };
