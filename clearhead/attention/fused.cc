@@ -154,12 +154,9 @@ class Run {
       for (size_t i = 0; i < tiles; ++i) {
         own.tiles[i] = pack_tile(config_, input_, sequence, unit.kv_head, i, {own.keys.data(), own.values.data()});
       }
-      const size_t blocks = num_blocks(sequence.query_len);
-      for (size_t block = 0; block < blocks; ++block) {
+      attend_queries(unit, 0, sequence.query_len, std::span(own.tiles).first(tiles), [&](size_t block, size_t blocks) {
         if (ahead) prefetch_unit(number + base::num_threads(), block, blocks);
-        attend_block(unit, first_of_block(sequence.query_len, block), first_of_block(sequence.query_len, block + 1),
-                     std::span(own.tiles).first(tiles));
-      }
+      });
     });
   }
 
@@ -168,7 +165,7 @@ class Run {
       const Unit& unit = workspace_.units[number];
       const Sequence& one = sequences_[unit.sequence];
       attend_queries(unit, cuts_.first_of_part(one, unit.part), cuts_.first_of_part(one, unit.part + 1),
-                     workspace_.packed.tiles(unit.sequence, unit.kv_head));
+                     workspace_.packed.tiles(unit.sequence, unit.kv_head), [](size_t, size_t) {});
     });
   }
 
@@ -218,9 +215,13 @@ class Run {
     return {sequences_[unit.sequence], unit.kv_head * group_, first_query, queries, heads * queries};
   }
 
-  // Queries [begin, end) of every head of the group, block by block.
-  void attend_queries(const Unit& unit, size_t begin, size_t end, std::span<const kernels::KeyTile> tiles) {
-    for (size_t block = 0; block < num_blocks(end - begin); ++block) {
+  // Queries [begin, end) of every head of the group, block by block, and before(block, blocks) ahead of each.
+  template <class Before>
+  void attend_queries(const Unit& unit, size_t begin, size_t end, std::span<const kernels::KeyTile> tiles,
+                      const Before& before) {
+    const size_t blocks = num_blocks(end - begin);
+    for (size_t block = 0; block < blocks; ++block) {
+      before(block, blocks);
       attend_block(unit, begin + first_of_block(end - begin, block), begin + first_of_block(end - begin, block + 1),
                    tiles);
     }

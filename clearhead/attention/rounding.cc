@@ -2,29 +2,22 @@
 #include "clearhead/attention/rounding.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "clearhead/base/parallel.h"
+#include "clearhead/tensor/dtype.h"
 
 namespace clearhead::attention {
 namespace {
 
 constexpr size_t kBlock = 4096;  // numbers whose errors are added up together, whatever the number of threads
 
-float rounded(float number) {
-  const auto bits = std::bit_cast<uint32_t>(number);
-  if (number != number) return std::bit_cast<float>((bits & 0xffff0000u) | 0x00400000u);
-  return std::bit_cast<float>((bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u);
-}
-
 RoundingError round_block(std::span<float> numbers) {
   RoundingError error;
   for (float& number : numbers) {
     const float before = number;
-    number = rounded(before);
+    number = tensor::to_float(tensor::to_bfloat16(before));
     const double change = static_cast<double>(number) - static_cast<double>(before);
     if (!std::isfinite(change)) continue;
     error.squares += static_cast<double>(before) * static_cast<double>(before);

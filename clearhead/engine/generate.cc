@@ -12,15 +12,14 @@
 
 #include "clearhead/base/error.h"
 #include "clearhead/engine/memory_estimate.h"
+#include "clearhead/engine/reader.h"
 #include "clearhead/kernels/bfloat16_tile.h"
 #include "clearhead/model/key_value_cache.h"
-#include "clearhead/model/workspace.h"
 #include "clearhead/text/tokenizer.h"
 
 namespace clearhead::engine {
 namespace {
 
-constexpr size_t kChunk = 512;         // tokens of a prompt that are read at a time
 constexpr size_t kErrorTokens = 32;    // of a prompt for which the error of products in bfloat16 is measured
 constexpr size_t kContextTokens = 16;  // of the prompt that are decoded with the new ones, for the spaces between
 
@@ -134,40 +133,11 @@ void check_memory(const Session& session, size_t tokens, const GenerateOptions& 
                "write fewer tokens, or raise the limit");
 }
 
-// The model with what it has read.
-class Reader {
- public:
-  Reader(const Session& session, const GenerateOptions& options)
-      : transformer_(session.transformer()), compute_(options.compute), cache_(session.config(), options.cache) {}
-
-  const model::KeyValueCache& cache() const { return cache_; }
-
-  // Logits of what follows ids, which follow what was read before.
-  std::vector<float> read(std::span<const int64_t> ids, capture::Observer* observer) {
-    std::span<const float> hidden;
-    for (size_t first = 0; first < ids.size(); first += kChunk) {
-      const auto chunk = ids.subspan(first, std::min(kChunk, ids.size() - first));
-      const bool last = first + chunk.size() == ids.size();
-      hidden = transformer_.run({.ids = chunk, .type_ids = {}, .cache = &cache_, .compute = compute_}, workspace_,
-                                last ? observer : nullptr);
-    }
-    const tensor::Tensor logits = transformer_.logits(hidden.last(transformer_.config().d_model));
-    const std::span<const float> values = logits.as<float>();
-    return {values.begin(), values.end()};
-  }
-
- private:
-  const model::Transformer& transformer_;
-  linear::Compute compute_;
-  model::KeyValueCache cache_;
-  model::Workspace workspace_;
-};
-
 }  // namespace
 
 size_t writing_bytes(const Session& session, size_t tokens, attention::Precision cache) {
   if (session.transformer().has(capture::Stage::logits)) session.transformer().parameters().vocabulary.get();
-  const size_t chunk = session.memory_estimate(std::min(tokens, kChunk), {});
+  const size_t chunk = session.memory_estimate(std::min(tokens, Reader::kChunk), {});
   const size_t kept = model::KeyValueCache::bytes(session.config(), tokens, cache);
   return kept > kUncountable - chunk ? kUncountable : chunk + kept;
 }
@@ -197,18 +167,18 @@ Generated generate(const Session& session, const TokenizedText& tokens, const Ge
   const size_t most = std::min(options.max_tokens, room);
   check_memory(session, prompt_len + most, options);
 
-  Reader reader(session, options);
+  Reader reader(session.transformer(), options.compute, options.cache);
   Sampler sampler(options.sampling);
   Writer writer(session, result.prompt_ids, options);
   Looker looker(options.looks, std::move(resting));
   std::vector<int64_t> seen = result.prompt_ids;
   auto start = std::chrono::steady_clock::now();
-  std::vector<float> logits = reader.read(result.prompt_ids, &looker);
+  tensor::Tensor logits = reader.read(result.prompt_ids, &looker);
   result.prompt_seconds = seconds_since(start);
   start = std::chrono::steady_clock::now();
   result.stopped_by = most < options.max_tokens ? "context" : "length";
   while (result.ids.size() < most) {
-    const auto id = static_cast<int64_t>(sampler.pick(logits, seen));
+    const auto id = static_cast<int64_t>(sampler.pick(logits.as<float>(), seen));
     if (std::ranges::find(session.end_ids(), id) != session.end_ids().end()) {
       result.stopped_by = "end";
       break;

@@ -8,6 +8,11 @@
 #include "clearhead/tensor/tensor.h"
 
 namespace clearhead::engine {
+namespace {
+
+constexpr size_t kSharedWeights = 4096;  // below, one thread is done before another has begun
+
+}  // namespace
 
 Looker::Looker(size_t wanted, std::vector<uint8_t> resting) : wanted_(wanted) {
   if (!resting.empty()) resting[0] = 1;
@@ -25,12 +30,17 @@ void Looker::observe(capture::Stage stage, size_t layer, const tensor::TensorVie
 void Looker::observe_source(capture::Stage, size_t layer, const capture::WeightSource& source) {
   rows_.resize(base::num_threads());
   of_heads_.resize(source.num_heads());
-  base::parallel_for(source.num_heads(), [&](size_t head) {
+  const auto look_from = [&](size_t head) {
     std::vector<float>& row = rows_[base::thread_index()];
     row.resize(source.key_len());
     source.row(0, head, source.query_len() - 1, row);
     of_heads_[head] = look(row, layer, head);
-  });
+  };
+  if (source.num_heads() * source.key_len() < kSharedWeights) {
+    for (size_t head = 0; head < source.num_heads(); ++head) look_from(head);
+  } else {
+    base::parallel_for(source.num_heads(), look_from);
+  }
   keep_strongest();
 }
 

@@ -82,22 +82,6 @@ struct RemovedFolder {
 
 }  // namespace
 
-std::string valid_utf8(std::string_view text) {
-  std::string valid;
-  valid.reserve(text.size());
-  while (!text.empty()) {
-    if (const auto invalid = base::first_invalid_utf8(text)) {
-      valid += text.substr(0, *invalid);
-      text.remove_prefix(*invalid);
-      base::append_utf8(valid, 0xfffd);
-      text.remove_prefix(base::decode_utf8(text).length);
-    } else {
-      return valid += text;
-    }
-  }
-  return valid;
-}
-
 struct Session::Parts {
   std::string name;
   model::LoadedModel model;
@@ -217,7 +201,7 @@ Session Session::open(std::string_view model) {
   std::string chat_template;
   if (gguf != nullptr) chat_template = gguf->find_word("tokenizer.chat_template").value_or("");
   return Session(std::make_unique<Parts>(
-      Parts{valid_utf8(model), std::move(loaded), std::move(tokenizer), std::move(chat_template)}));
+      Parts{base::valid_utf8(model), std::move(loaded), std::move(tokenizer), std::move(chat_template)}));
 }
 
 Session Session::toy(const ToyConfig& config) {
@@ -255,7 +239,7 @@ TokenizedText Session::tokenize(std::string_view text, bool truncate) const {
 
 TokenizedText Session::tokenize_quoted(std::string_view text, std::span<const QuotedPart> quoted, bool truncate) const {
   TokenizedText result;
-  result.text = valid_utf8(text);
+  result.text = base::valid_utf8(text);
   text::Encoding encoding = parts_->encode_quoted(result.text, quoted);
   const bool says_something =
       std::ranges::any_of(encoding.tokens, [](const text::Token& token) { return !token.special; });

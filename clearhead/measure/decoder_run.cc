@@ -15,7 +15,6 @@ namespace clearhead::measure {
 namespace {
 
 constexpr size_t kLargestContext = 1 << 20;
-constexpr size_t kChunk = 512;  // tokens that are read at a time
 constexpr size_t kLooks = 3;
 constexpr DecoderShape kShapes[] = {{false, 512}, {false, 2048}, {true, 128}, {true, 2048}};
 
@@ -39,7 +38,7 @@ std::string DecoderShape::text() const { return fmt::format("{} {}", decodes ? "
 std::span<const DecoderShape> decoder_shapes() { return kShapes; }
 
 DecoderRun::DecoderRun(const engine::Session& session, const DecoderShape& shape, linear::Compute compute)
-    : session_(session), shape_(shape), compute_(compute), cache_(session.config()) {
+    : shape_(shape), reader_(session.transformer(), compute) {
   std::mt19937_64 generator(7);
   ids_.resize(shape.context + (shape.decodes ? kDecodedTokens : 0));
   for (int64_t& id : ids_) id = static_cast<int64_t>(generator() % session.config().vocab_size);
@@ -48,7 +47,7 @@ DecoderRun::DecoderRun(const engine::Session& session, const DecoderShape& shape
 
 DecoderRun::DecoderRun(const engine::Session& session, const DecoderShape& shape, const tensor::TensorView& ids,
                        linear::Compute compute)
-    : session_(session), shape_(shape), compute_(compute), cache_(session.config()) {
+    : shape_(shape), reader_(session.transformer(), compute) {
   const tensor::Shape wanted{shape.context + (shape.decodes ? kDecodedTokens : 0)};
   if (ids.dtype() != tensor::DType::i64 || ids.shape() != wanted) {
     base::refuse("decoder inputs", fmt::format("ids of type I64 and shape {}", wanted.text()),
@@ -64,22 +63,14 @@ void DecoderRun::prepare() {
 }
 
 void DecoderRun::run(bool looks) {
-  cache_.truncate(shape_.decodes ? shape_.context : 0);
+  reader_.cache().truncate(shape_.decodes ? shape_.context : 0);
   if (!shape_.decodes) return read(ids_, looks);
   for (size_t i = 0; i < kDecodedTokens; ++i) read(std::span(ids_).subspan(shape_.context + i, 1), looks);
 }
 
 void DecoderRun::read(std::span<const int64_t> ids, bool looks) {
-  const model::Transformer& transformer = session_.transformer();
   engine::Looker looker(looks ? kLooks : 0, {1});
-  std::span<const float> hidden;
-  for (size_t first = 0; first < ids.size(); first += kChunk) {
-    const auto chunk = ids.subspan(first, std::min(kChunk, ids.size() - first));
-    const bool last = first + chunk.size() == ids.size();
-    hidden = transformer.run({.ids = chunk, .type_ids = {}, .cache = &cache_, .compute = compute_}, workspace_,
-                             last ? &looker : nullptr);
-  }
-  logits_ = transformer.logits(hidden.last(transformer.config().d_model));
+  logits_ = reader_.read(ids, &looker);
   looker.take();
 }
 

@@ -8,10 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "clearhead/engine/reader.h"
 #include "clearhead/engine/session.h"
 #include "clearhead/linear/linear.h"
-#include "clearhead/model/key_value_cache.h"
-#include "clearhead/model/workspace.h"
 #include "clearhead/tensor/tensor.h"
 
 namespace clearhead::measure {
@@ -54,12 +53,9 @@ class DecoderRun {
   void prepare();
   void read(std::span<const int64_t> ids, bool looks);
 
-  const engine::Session& session_;
   DecoderShape shape_;
-  linear::Compute compute_;
   std::vector<int64_t> ids_;
-  model::KeyValueCache cache_;
-  model::Workspace workspace_;
+  engine::Reader reader_;
   tensor::Tensor logits_;
 };
 

@@ -8,16 +8,11 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+from python_with_numpy import python_with_numpy  # noqa: E402
+
 SCRIPT = ROOT / "examples" / "rebuild_weights.py"
 TRACE = ROOT / "tests" / "engine" / "data" / "trace" / "gemma2.safetensors"
-
-
-def python_with_numpy():
-    for python in (sys.executable, "/usr/bin/python3"):
-        if Path(python).exists():
-            if subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode == 0:
-                return python
-    return None
 
 
 class RebuildWeights(unittest.TestCase):

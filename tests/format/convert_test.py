@@ -9,15 +9,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "convert_multilingual_e5.py"
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+from python_with_numpy import python_with_numpy  # noqa: E402
 
-
-def python_with_numpy():
-    for python in (sys.executable, "/usr/bin/python3"):
-        if Path(python).exists():
-            if subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode == 0:
-                return python
-    return None
+SCRIPT = ROOT / "scripts" / "convert_multilingual_e5.py"
 
 
 def tiny_e5():
