@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "clearhead/base/error.h"
+#include "clearhead/base/utf8.h"
 
 namespace clearhead::engine {
 namespace {
@@ -34,7 +35,7 @@ class Put {
   }
   Put& quote(std::string_view text) {
     const size_t begin = prompt_.text.size();
-    prompt_.text += valid_utf8(text);
+    prompt_.text += base::valid_utf8(text);
     prompt_.quoted.push_back({begin, prompt_.text.size()});
     return *this;
   }

@@ -50,9 +50,6 @@ struct TokenizedText {
   bool begins_twice = false;                // the text itself has the token that the tokenizer puts in front
 };
 
-// The same text with U+FFFD in place of every invalid sequence.
-std::string valid_utf8(std::string_view text);
-
 // Bytes [begin, end) of a text that somebody else has written.
 struct QuotedPart {
   size_t begin, end;
