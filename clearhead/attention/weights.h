@@ -49,10 +49,12 @@ class RebuiltWeights : public capture::WeightSource {
   struct Block;
 
   void read(const capture::WeightArea& area, std::span<float> weights) const override;
+  void read_heads(const capture::WeightArea& area, size_t heads, std::span<float> weights) const override;
+  void read_group(const capture::WeightArea& area, size_t heads, std::span<float> weights) const;
   void pack(Block& block, size_t first) const;
   void find(Block& block, size_t index, size_t first) const;
   void rebuild(const Block& block, std::span<float> values) const;
-  void finish_row(const Block& block, size_t query, std::span<float> row) const;
+  void finish_row(const Block& block, size_t index, std::span<float> row) const;
 
   AttentionConfig config_;
   AttentionInput input_;

@@ -64,6 +64,20 @@ void WeightSource::row(size_t batch, size_t head, size_t query, std::span<float>
   tile({batch, head, query, 1, 0, key_len()}, weights);
 }
 
+void WeightSource::rows(size_t batch, size_t first_head, size_t heads, size_t query, std::span<float> weights) const {
+  const WeightArea area{batch, first_head, query, 1, 0, key_len()};
+  check_inside("heads", first_head, heads, num_heads());
+  if (heads == 0) return;
+  check(area);
+  check_size({heads, area.keys}, weights.size());
+  read_heads(area, heads, weights);
+}
+
+void WeightSource::read_heads(const WeightArea& area, size_t heads, std::span<float> weights) const {
+  WeightArea one = area;
+  for (size_t i = 0; i < heads; ++i, ++one.head) read(one, weights.subspan(i * area.keys, area.keys));
+}
+
 void WeightSource::column(size_t batch, size_t head, size_t key, std::span<float> weights) const {
   tile({batch, head, 0, query_len(), key, 1}, weights);
 }

@@ -40,6 +40,10 @@ class WeightSource {
   // What one query gives to every key. Shapes: weights [key_len].
   void row(size_t batch, size_t head, size_t query, std::span<float> weights) const;
 
+  // The same of the heads [first_head, first_head + heads) together, which is less work than one after the other.
+  // Shapes: weights [heads, key_len].
+  void rows(size_t batch, size_t first_head, size_t heads, size_t query, std::span<float> weights) const;
+
   // What every query gives to one key. Shapes: weights [query_len].
   void column(size_t batch, size_t head, size_t key, std::span<float> weights) const;
 
@@ -50,6 +54,8 @@ class WeightSource {
 
  private:
   virtual void read(const WeightArea& area, std::span<float> weights) const = 0;
+  // An area of one query in `heads` heads from its own on. Shapes: weights [heads, keys].
+  virtual void read_heads(const WeightArea& area, size_t heads, std::span<float> weights) const;
   void check(const WeightArea& area) const;
 };
 

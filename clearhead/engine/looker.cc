@@ -2,6 +2,7 @@
 #include "clearhead/engine/looker.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "clearhead/base/parallel.h"
@@ -11,6 +12,18 @@ namespace clearhead::engine {
 namespace {
 
 constexpr size_t kSharedWeights = 4096;  // below, one thread is done before another has begun
+
+// The largest of some weights and of `least`; NaN does not count.
+float largest(std::span<const float> weights, float least) {
+  std::array<float, 16> lanes;  // side by side, for vector registers
+  lanes.fill(least);
+  size_t at = 0;
+  for (; at + lanes.size() <= weights.size(); at += lanes.size()) {
+    for (size_t i = 0; i < lanes.size(); ++i) lanes[i] = weights[at + i] > lanes[i] ? weights[at + i] : lanes[i];
+  }
+  for (; at < weights.size(); ++at) lanes[0] = std::max(lanes[0], weights[at]);
+  return std::ranges::max(lanes);
+}
 
 }  // namespace
 
@@ -28,19 +41,19 @@ void Looker::observe(capture::Stage stage, size_t layer, const tensor::TensorVie
 }
 
 void Looker::observe_source(capture::Stage, size_t layer, const capture::WeightSource& source) {
-  rows_.resize(base::num_threads());
-  of_heads_.resize(source.num_heads());
-  const auto look_from = [&](size_t head) {
-    std::vector<float>& row = rows_[base::thread_index()];
-    row.resize(source.key_len());
-    source.row(0, head, source.query_len() - 1, row);
-    of_heads_[head] = look(row, layer, head);
-  };
-  if (source.num_heads() * source.key_len() < kSharedWeights) {
-    for (size_t head = 0; head < source.num_heads(); ++head) look_from(head);
-  } else {
-    base::parallel_for(source.num_heads(), look_from);
-  }
+  const size_t heads = source.num_heads(), keys = source.key_len();
+  const size_t shares = heads * keys < kSharedWeights ? 1 : base::num_threads();
+  rows_.resize(shares);
+  of_heads_.resize(heads);
+  base::parallel_for(shares, [&](size_t share) {
+    const size_t first = heads * share / shares, end = heads * (share + 1) / shares;
+    std::vector<float>& rows = rows_[share];
+    rows.resize((end - first) * keys);
+    source.rows(0, first, end - first, source.query_len() - 1, rows);
+    for (size_t head = first; head < end; ++head) {
+      of_heads_[head] = look(std::span(rows).subspan((head - first) * keys, keys), layer, head);
+    }
+  });
   keep_strongest();
 }
 
@@ -49,9 +62,13 @@ Look Looker::look(std::span<const float> row, size_t layer, size_t head) const {
   double rest = 0;
   size_t begin = 0;
   const auto search = [&](size_t end) {  // between two tokens on which heads rest
-    for (size_t key = begin; key < std::min(end, row.size() - 1); ++key) {
-      if (row[key] > best.weight) best.key = key, best.weight = row[key];
-    }
+    const size_t stop = std::min(end, row.size() - 1);
+    if (begin >= stop) return;
+    const std::span<const float> part = row.subspan(begin, stop - begin);
+    const float weight = largest(part, best.weight);
+    if (!(weight > best.weight)) return;
+    best.key = begin + static_cast<size_t>(std::ranges::find(part, weight) - part.begin());
+    best.weight = weight;
   };
   for (const size_t place : resting_) {
     if (place >= row.size()) break;

@@ -44,7 +44,7 @@ class Looker : public capture::Observer {
 
   size_t wanted_;
   std::vector<size_t> resting_;           // places, rising
-  std::vector<std::vector<float>> rows_;  // [threads]
+  std::vector<std::vector<float>> rows_;  // [threads] of their heads, [heads, keys]
   std::vector<Look> of_heads_, looks_;
 };
 

@@ -53,8 +53,16 @@ void expect_views_of_precision(const Problem& problem) {
   problem.run(&seen);
   const std::span<const float> weights = seen.values(Stage::weights);
   const Rebuilt rebuilt(problem);
-  std::vector<float> row(kKeys), column(kQueries), tile(7 * 300);
+  std::vector<float> row(kKeys), column(kQueries), tile(7 * 300), rows(3 * kKeys);
   for (size_t b = 0; b < 2; ++b) {
+    for (size_t i : {0, 7, 25, 39}) {
+      rebuilt.source.rows(b, 1, 3, i, rows);  // two that share their keys, and one before them
+      for (size_t head = 1; head < 4; ++head) {
+        const auto want = weights.subspan(((b * 4 + head) * kQueries + i) * kKeys, kKeys);
+        ASSERT_TRUE(same_bits(std::span(rows).subspan((head - 1) * kKeys, kKeys), want))
+            << b << " " << head << " " << i;
+      }
+    }
     for (size_t head = 0; head < 4; ++head) {
       const auto whole = weights.subspan((b * 4 + head) * kQueries * kKeys, kQueries * kKeys);
       for (size_t i = 0; i < kQueries; ++i) {
@@ -136,6 +144,10 @@ TEST(RebuiltWeights, RefuseAreasOutside) {
             "usage: [weights] expected queries inside 40; found 1 from 40 on");
   EXPECT_EQ(error_text([&] { rebuilt.source.row(0, 4, 0, room); }),
             "usage: [weights] expected a head inside 4; found 1 from 4 on");
+  EXPECT_EQ(error_text([&] { rebuilt.source.rows(0, 2, 3, 0, room); }),
+            "usage: [weights] expected heads inside 4; found 3 from 2 on");
+  EXPECT_EQ(error_text([&] { rebuilt.source.rows(0, 2, 2, 0, room); }),
+            "usage: [weights] expected room for [2, 600]; found 600 elements");
   EXPECT_EQ(error_text([&] { rebuilt.source.column(0, 0, 0, room); }),
             "usage: [weights] expected room for [40, 1]; found 600 elements");
   EXPECT_EQ(error_text([&] {
