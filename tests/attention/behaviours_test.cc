@@ -287,6 +287,19 @@ TEST(Alibi, WeighsByDistanceInPositionsOfTheSequence) {
   EXPECT_EQ(floats(packed_seen.get(Stage::scores)), (std::vector<float>{-kInfinity, -kInfinity, -2, -1, 0}));
 }
 
+TEST(Alibi, HasASlopeOfItsOwnForEachHeadHoweverManyThereAre) {
+  Problem problem(
+      {.batch = 1, .query_len = 1, .key_len = 3, .num_heads = 6, .num_kv_heads = 2, .head_dim = 1, .value_dim = 1}, 1);
+  std::ranges::fill(problem.query, 0.0f);
+  problem.config.alibi_slopes = {.25f, .0625f, .015625f, .00390625f, .5f, .125f};
+  problem.config.key_offset = 2;
+  Everything seen;
+  problem.run(&seen);
+  std::vector<float> want;
+  for (float slope : problem.config.alibi_slopes) want.insert(want.end(), {-2 * slope, -slope, 0.0f});
+  EXPECT_EQ(floats(seen.get(Stage::scores)), want);
+}
+
 TEST(Sinks, TakeTheirShareAndAreFlaggedAlone) {
   Problem problem = counting(2, 2);
   problem.value = {3, 5};
