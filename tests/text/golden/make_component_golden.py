@@ -27,7 +27,7 @@ from tokenizers import Tokenizer
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scripts"))
 from make_break_tables import charsmap
-from make_golden import DATA, ODDITIES, as_lines, encode, golden, pack
+from make_golden import DATA, ODDITIES, as_lines, encode, golden, keep, pack
 
 BYTES = {"type": "Unigram", "unk_id": 0, "byte_fallback": True,
          "vocab": [["<unk>", 0.0]] + [[f"<0x{byte:02X}>", -50.0] for byte in range(256)]}
@@ -128,15 +128,7 @@ def main():
         source, keys = random.Random(arguments.seed), keys_of(data)
         wrong += differ(arguments.encoder, tokenizer_json(BYTES, normalizer=precompiled(data)), keys + random_texts(
             source, [keys, CHARACTERS, everything], 100 * arguments.rounds))
-    content = ("[\n" + ",\n".join(rows) + "\n]\n").encode()
-    path = DATA / "components_golden.json"
-    if arguments.check:
-        same = path.read_bytes() == content
-        print(f"{path.name}: {'the same' if same else 'DIFFERENT'}")
-        wrong += not same
-    else:
-        path.write_bytes(content)
-        print(f"{path.name}: {len(content)} bytes")
+    wrong += not keep(DATA / "components_golden.json", "[\n" + ",\n".join(rows) + "\n]\n", arguments.check)
     sys.exit(1 if wrong else 0)
 
 

@@ -23,7 +23,7 @@ import tempfile
 import gguf
 import llama_cpp
 
-from make_golden import ODDITIES, pack
+from make_golden import ODDITIES, keep, pack
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "data" / "cuts_golden.json"
 SOURCE = pathlib.Path(__file__).resolve().parents[3] / "clearhead" / "text" / "gguf_cut.cc"
@@ -172,12 +172,7 @@ def main():
     print(f"{sum(len(kinds.split()) for kinds in hashes)} names of {len(hashes)} kinds, {len(all_texts)} texts")
     content = json.dumps({"pairs": merges, "whole": tokens[256 + len(merges) : -1], "texts": all_texts, "hashes": hashes,
                           "begins": begins}, ensure_ascii=True, indent=0) + "\n"
-    if arguments.check:
-        good &= GOLDEN.read_text() == content
-        print(f"{GOLDEN.name}: {'the same' if GOLDEN.read_text() == content else 'DIFFERENT'}")
-    else:
-        GOLDEN.write_text(content)
-        print(f"{GOLDEN.name}: {len(content)} bytes")
+    good &= keep(GOLDEN, content, arguments.check)
     sys.exit(0 if good else 1)
 
 

@@ -26,7 +26,7 @@ import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
 from make_cuts_golden import PARTS, hash_of
-from make_golden import DATA, pack
+from make_golden import DATA, keep, pack
 
 GOLDEN = DATA / "gguf_golden.json"
 SEED = 20261201
@@ -147,12 +147,7 @@ def main():
             write_gguf(path, "t5", small["tokens"], small["types"], small["scores"], fields)
             result["t5"].append({"keys": keys, "map": mapped, "hashes": comparison.hashes(path, f"t5 {keys} {mapped}")})
     content = json.dumps(result, ensure_ascii=True, indent=0) + "\n"
-    if arguments.check:
-        comparison.good &= GOLDEN.read_text() == content
-        print(f"{GOLDEN.name}: {'the same' if GOLDEN.read_text() == content else 'DIFFERENT'}")
-    else:
-        GOLDEN.write_text(content)
-        print(f"{GOLDEN.name}: {len(content)} bytes")
+    comparison.good &= keep(GOLDEN, content, arguments.check)
     sys.exit(0 if comparison.good else 1)
 
 

@@ -186,6 +186,17 @@ def golden(texts, encodings):
     return "[\n" + ",\n".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows) + "\n]\n"
 
 
+def keep(path, content, check):
+    """Writes the file, or with check compares it with what is there. Returns whether it is the same now."""
+    if not check:
+        path.write_bytes(content.encode())
+        print(f"{path.name}: {len(content.encode())} bytes")
+        return True
+    same = path.read_bytes() == content.encode()
+    print(f"{path.name}: {'the same' if same else 'DIFFERENT'}")
+    return same
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--name", required=True)
@@ -214,13 +225,7 @@ def main():
     files = {f"{arguments.name}_golden.json": golden(*results["golden"]),
              f"{arguments.name}_mixed.json": json.dumps(digests, indent=2) + "\n"}
     for name, content in files.items():
-        if arguments.check:
-            same = (DATA / name).read_bytes() == content.encode()
-            print(f"{name}: {'the same' if same else 'DIFFERENT'}")
-            good &= same
-        else:
-            (DATA / name).write_bytes(content.encode())
-            print(f"{name}: {len(content.encode())} bytes")
+        good &= keep(DATA / name, content, arguments.check)
     sys.exit(0 if good else 1)
 
 

@@ -17,7 +17,7 @@ import sys
 
 import llama_cpp
 
-from make_golden import DATA, SEED, golden_texts, mixed_texts, pack
+from make_golden import DATA, SEED, golden_texts, keep, mixed_texts, pack
 
 
 def compare(encoder, gguf, texts, theirs):
@@ -58,13 +58,7 @@ def main():
     files = {f"{arguments.name}_golden.json": f"[\n{lines}\n]\n",
              f"{arguments.name}_mixed.json": json.dumps(digests, indent=2) + "\n"}
     for name, content in files.items():
-        if arguments.check:
-            same = (data / name).read_text() == content
-            print(f"{name}: {'the same' if same else 'DIFFERENT'}")
-            good &= same
-        else:
-            (data / name).write_text(content)
-            print(f"{name}: {len(content)} bytes")
+        good &= keep(data / name, content, arguments.check)
     sys.exit(0 if good else 1)
 
 

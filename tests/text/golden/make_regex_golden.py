@@ -16,7 +16,7 @@ import sys
 from tokenizers import Regex, pre_tokenizers
 
 from make_component_golden import BYTES, CHARACTERS, WORDS, differ, random_texts, tokenizer_json
-from make_golden import DATA
+from make_golden import DATA, keep
 
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 LINES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -84,15 +84,7 @@ def main():
             put = {"type": "Replace", "pattern": pattern, "content": source.choice(["", "x", "\u4e00y"])}
             wrong += differ(arguments.encoder, tokenizer_json(WORDS, pre_tokenizer=cut), texts)
             wrong += differ(arguments.encoder, tokenizer_json(BYTES, normalizer=put), texts)
-    content = ("[\n" + ",\n".join(rows) + "\n]\n").encode()
-    path = DATA / "regex_golden.json"
-    if arguments.check:
-        same = path.read_bytes() == content
-        print(f"{path.name}: {'the same' if same else 'DIFFERENT'}")
-        wrong += not same
-    else:
-        path.write_bytes(content)
-        print(f"{path.name}: {len(content)} bytes")
+    wrong += not keep(DATA / "regex_golden.json", "[\n" + ",\n".join(rows) + "\n]\n", arguments.check)
     sys.exit(1 if wrong else 0)
 
 
