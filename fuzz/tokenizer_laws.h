@@ -40,6 +40,12 @@ inline void check_tokens(const text::Encoding& encoding, std::string_view text, 
 inline std::string check_text(const text::Tokenizer& tokenizer, std::string_view text, bool ordered) {
   const text::Encoding encoding = tokenizer.encode(text);
   check_tokens(encoding, text, ordered);
+  const text::Encoding again = tokenizer.encode(text);  // from the words that are known now
+  expect(again.tokens.size() == encoding.tokens.size());
+  for (size_t i = 0; i < again.tokens.size(); ++i) {
+    const text::Token &one = again.tokens[i], &before = encoding.tokens[i];
+    expect(one.begin == before.begin && one.end == before.end && one.continues_word == before.continues_word);
+  }
   const std::vector<int64_t> ids = tokenizer.encode_ids(text);
   expect(ids.size() == encoding.tokens.size());
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -58,17 +64,6 @@ inline std::string check_text(const text::Tokenizer& tokenizer, std::string_view
   streamed += stream.finish();
   expect(tokenizer.decode(ids, false) == streamed);
   return streamed;
-}
-
-// The text with each invalid sequence as U+FFFD.
-inline std::string mended(std::string_view text) {
-  std::string result;
-  for (size_t at = 0; at < text.size();) {
-    const base::CodePoint here = base::decode_utf8(text.substr(at));
-    base::append_utf8(result, here.value);
-    at += here.length;
-  }
-  return result;
 }
 
 }  // namespace clearhead::fuzz

@@ -104,7 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (kind < tokenizers().size()) {
     check_text(tokenizers()[kind], text, true);
   } else if ((kind -= tokenizers().size()) < byte_level().size()) {
-    expect(check_text(byte_level()[kind], text, true) == mended(text));
+    expect(check_text(byte_level()[kind], text, true) == base::valid_utf8(text));
   } else {
     check_text(marked()[kind - byte_level().size()], text, true);
   }

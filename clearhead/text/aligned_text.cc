@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clearhead/text/aligned_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "clearhead/base/error.h"
+
 namespace clearhead::text {
+
+void AlignedText::append(std::string_view bytes) {
+  if (bytes.size() > kMaxNormalizedBytes - bytes_.size()) {
+    base::refuse("text", fmt::format("at most {} bytes when normalized", kMaxNormalizedBytes), "more");
+  }
+  bytes_ += bytes;
+}
 
 void AlignedText::keep(std::string_view bytes, uint32_t begin) {
   if (bytes.empty()) return;
@@ -11,13 +22,13 @@ void AlignedText::keep(std::string_view bytes, uint32_t begin) {
   const bool follows =
       !runs_.empty() && runs_.back().length == kKept && runs_.back().begin + (at - runs_.back().at) == begin;
   if (!follows) runs_.push_back({at, begin, kKept});
-  bytes_ += bytes;
+  append(bytes);
 }
 
 std::span<char> AlignedText::keep(std::string_view bytes, const AlignedText& source, uint32_t begin) {
   const size_t before = bytes_.size();
   if (!tracked_ || !source.tracked_) {
-    bytes_ += bytes;
+    append(bytes);
     return std::span<char>(bytes_).subspan(before);
   }
   for (size_t run = source.run_of(begin); !bytes.empty(); ++run) {
@@ -36,10 +47,10 @@ std::span<char> AlignedText::keep(std::string_view bytes, const AlignedText& sou
 
 void AlignedText::replace(std::string_view bytes, Span original) {
   if (bytes.empty()) return;
-  if (!tracked_) return void(bytes_ += bytes);
+  if (!tracked_) return void(append(bytes));
   const auto at = static_cast<uint32_t>(bytes_.size());
   runs_.push_back({at, original.begin, static_cast<uint32_t>(original.size())});
-  bytes_ += bytes;
+  append(bytes);
 }
 
 void AlignedText::truncate(size_t size) {

@@ -21,8 +21,10 @@ struct Span {
 // The longest text that can be encoded. Normalizing lengthens a text (a Han character of 3 bytes becomes 5, Hangul 9),
 // and the result must be countable in 32 bits.
 constexpr size_t kMaxTextBytes = size_t{1} << 30;
+constexpr size_t kMaxNormalizedBytes = UINT32_MAX;
 
-// A text on its way through the normalizers that knows which bytes of the original each of its own came from.
+// A text on its way through the normalizers that knows which bytes of the original each of its own came from. Whatever
+// makes it longer than kMaxNormalizedBytes throws an Error.
 // The origin is kept in runs: a kept run has its characters where the original has them, one for one and of the same
 // lengths; a replaced run stands, whole, for one stretch of the original. Text that nobody changed is one run.
 class AlignedText {
@@ -102,6 +104,7 @@ class AlignedText {
     uint32_t length;  // bytes of the original, kKept for a kept run
   };
 
+  void append(std::string_view bytes);
   void keep(std::string_view bytes, uint32_t begin);
   size_t run_of(uint32_t at) const;
 

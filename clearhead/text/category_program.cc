@@ -2,6 +2,7 @@
 #include "clearhead/text/category_program.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <string>
 

@@ -2,7 +2,9 @@
 #include "clearhead/text/gguf_normalizer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "clearhead/base/utf8.h"
 #include "clearhead/text/category.h"
@@ -53,13 +55,21 @@ void GgufBertNormalizer::normalize(const AlignedText& source, AlignedText& resul
   }
 }
 
+GgufUnigramNormalizer::GgufUnigramNormalizer(Config config) : config_(std::move(config)) {
+  std::ranges::sort(config_.user_defined);
+}
+
 // What stands at the beginning of text, which is not empty.
 Precompiled::Match GgufUnigramNormalizer::next(std::string_view text) const {
   size_t length = 0;
-  for (const std::string& token : config_.user_defined) {
+  const auto share = [&](const std::string& token) {
     const auto both = std::ranges::mismatch(token, text);
     length = std::max(length, static_cast<size_t>(both.in1 - token.begin()));
-  }
+  };
+  // The token with the longest beginning of the text is one of its neighbours in the order of all.
+  const auto behind = std::ranges::lower_bound(config_.user_defined, text);
+  if (behind != config_.user_defined.end()) share(*behind);
+  if (behind != config_.user_defined.begin()) share(*std::prev(behind));
   // Where a token parts from the text within a character, the rest of that is no character.
   while (length > 0 && length < text.size() && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
   if (length == 0 && config_.map) {

@@ -43,7 +43,7 @@ class GgufUnigramNormalizer final : public Normalizer {
     bool prefix = false, merge_spaces = false;
   };
 
-  explicit GgufUnigramNormalizer(Config config) : config_(std::move(config)) {}
+  explicit GgufUnigramNormalizer(Config config);
   void normalize(const AlignedText& source, AlignedText& result) const override;
 
  private:

@@ -67,10 +67,11 @@ Bpe::Merges read_merges(const format::GgufMetadata& metadata, const GgufCut& cut
   if (!lines && cut.needs_merges) base::fail(metadata.where(), tokenizer_key("merges"), "none");
   Bpe::Merges merges;
   std::unordered_set<std::string_view> seen;
+  size_t count = 0;
   for (const std::string_view line : lines.value_or(std::vector<std::string_view>{})) {
-    const size_t space = line.find(' ', 1);  // the first piece has at least one byte
+    const size_t space = line.find(' ', 1), index = count++;  // the first piece has at least one byte
     if (space == std::string_view::npos) {
-      base::fail(fmt::format("{} {}[{}]", metadata.where(), tokenizer_key("merges"), merges.size()),
+      base::fail(fmt::format("{} {}[{}]", metadata.where(), tokenizer_key("merges"), index),
                  "two pieces with a space between", base::quoted(line));
     }
     if (seen.insert(line).second) merges.emplace_back(line.substr(0, space), line.substr(space + 1));

@@ -123,6 +123,11 @@ void Precompiled::check(const std::string& where) const {
       base::fail(where, "texts at the beginning of a character of the map",
                  fmt::format("unit {} of {}, which points elsewhere", i, units_.size()));
     }
+    const std::string_view text = std::string_view(texts_).substr(value, kLongestText + 1);
+    if (text.size() > kLongestText && text.find('\0') == std::string_view::npos) {
+      base::fail(where, fmt::format("texts of at most {} bytes", kLongestText),
+                 fmt::format("a longer one of unit {}", i));
+    }
   }
 }
 
@@ -131,6 +136,7 @@ void Precompiled::check(const std::string& where) const {
 template <class Visit>
 void Precompiled::visit_prefixes(std::string_view text, const Visit& visit) const {
   uint32_t at = offset_of(units_[0]);
+  text = text.substr(0, kLongestText);  // a broken array may lead in a circle
   for (size_t i = 0; i < text.size() && text[i] != '\0'; ++i) {
     const uint32_t label = static_cast<unsigned char>(text[i]);
     at ^= label;

@@ -18,9 +18,12 @@ namespace clearhead::text {
 // Source: Kudo and Richardson 2018, SentencePiece, section 3.2; in the details the library's spm_precompiled.
 class Precompiled final : public Normalizer {
  public:
+  // Bytes of a string that is looked up, and of what it becomes. The longest that Unicode asks for has 33.
+  static constexpr size_t kLongestText = 256;
+
   // map: the bytes of precompiled_charsmap: the size of a double array, the array (32-bit units of darts-clone), and
   // the texts that it points into, each ended by a NUL. All numbers are little-endian. Throws: Error if sizes do not
-  // agree or a string's text lies outside or is no UTF-8; `where` opens the text.
+  // agree, or a string's text lies outside, is no UTF-8 or longer than kLongestText; `where` opens the text.
   Precompiled(std::string_view map, const std::string& where);
 
   void normalize(const AlignedText& source, AlignedText& result) const override;

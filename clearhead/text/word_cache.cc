@@ -35,12 +35,12 @@ void WordCache::keep(size_t place, const Key& key, std::string_view text, Span w
     long_bytes_ += text.substr(word.begin, word.size());
   }
   entry.count = static_cast<uint8_t>(pieces.size());
-  entry.whole = pieces.size() == 1 && pieces[0].span == word && !pieces[0].unknown;
+  entry.whole = pieces.size() == 1 && pieces[0].span == word && !pieces[0].continues_word && !pieces[0].unknown;
   entry.first = entry.whole ? pieces[0].id : static_cast<uint32_t>(pieces_.size());
   for (const Piece& piece : pieces) {
     if (entry.whole) break;
     pieces_.push_back({piece.id, static_cast<uint8_t>(piece.span.begin - word.begin),
-                       static_cast<uint8_t>(piece.span.end - word.begin), piece.unknown});
+                       static_cast<uint8_t>(piece.span.end - word.begin), piece.continues_word, piece.unknown});
   }
   std::array<Entry, 2>& entries = places_[place].entries;
   entries = {entry, entries[0]};

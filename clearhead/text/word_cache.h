@@ -59,7 +59,7 @@ class WordCache {
   struct Kept {
     uint32_t id;
     uint8_t begin, end;
-    bool unknown;
+    bool continues_word, unknown;
   };
 
   struct Entry {
@@ -118,7 +118,7 @@ class WordCache {
       const Kept& kept = pieces_[entry.first + i];
       pieces.push_back({.id = kept.id,
                         .span = {word.begin + kept.begin, word.begin + kept.end},
-                        .continues_word = i > 0,
+                        .continues_word = kept.continues_word,
                         .unknown = kept.unknown});
     }
   }

@@ -277,6 +277,43 @@ TEST(KeyValueCache, ShowsTheWeightsOfTheFullPass) {
   }
 }
 
+// All stages of a query, some heads at a time, in a window over a cache whose first tile is gone.
+TEST(KeyValueCache, ShowsARowOfSeveralHeadsAsOneAfterTheOther) {
+  for (const auto kept : {attention::Precision::single, attention::Precision::bfloat16}) {
+    const Problem problem = text();
+    KeyValueCache cache(problem.config, kept);
+    append(cache, problem, 0, 540);
+    cache.evict_before(1);
+    attention::AttentionConfig config = problem.config;
+    config.key_offset = 530;
+    config.left_window = 200;
+    const KeyValueCache* caches[] = {&cache};
+    attention::AttentionInput input;
+    input.query_len = 10;
+    input.key_len = 540;
+    input.query = rows_of(problem.query, 540, 530, 10);
+    input.caches = caches;
+    const auto output = attention::fused_attention(config, input);
+    using capture::Stage;
+    for (const Stage stage : {Stage::raw_scores, Stage::scores, Stage::kernel_scores, Stage::weights}) {
+      const attention::RebuiltWeights source(config, input, {floats(output.row_reference), floats(output.row_sum)},
+                                             stage);
+      const size_t heads = source.num_heads();
+      for (size_t first = 0; first < heads; ++first) {
+        for (size_t count = 1; first + count <= heads; ++count) {
+          std::vector<float> together(count * 540), alone(540);
+          source.rows(0, first, count, 7, together);
+          for (size_t i = 0; i < count; ++i) {
+            source.row(0, first + i, 7, alone);
+            ASSERT_TRUE(same_bits(std::span(together).subspan(i * 540, 540), alone))
+                << first << " " << count << " " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(KeyValueCache, RefusesWhatDoesNotFit) {
   const Problem problem = text(20);
   KeyValueCache cache(problem.config);

@@ -10,6 +10,7 @@
 #include "clearhead/text/grapheme.h"
 #include "clearhead/text/precompiled.h"
 #include "tests/support/error_text.h"
+#include "tests/support/thread_clock.h"
 
 namespace clearhead::text {
 namespace {
@@ -89,6 +90,21 @@ TEST(Precompiled, WhatItIsRefusedFor) {
   std::vector<uint32_t> units = units_of_a(0);
   units[256 ^ 'a'] |= 0x1fffff << 10;
   EXPECT_EQ(error_of(map_of(units, "y")), elsewhere);
+  const std::string longest(Precompiled::kLongestText, 'y');
+  EXPECT_EQ(normalized(Precompiled(map_of(units_of_a(0), longest), "map"), "a"), longest);
+  EXPECT_EQ(error_of(map_of(units_of_a(0), longest + "y")),
+            "[map] expected texts of at most 256 bytes; found a longer one of unit 353");
+}
+
+// The array leads from "a" to itself, so that every text of it alone goes on to be a string of the map.
+TEST(Precompiled, ACircleInTheMapEnds) {
+  std::vector<uint32_t> units(0x100);
+  units['a'] = 'a' << 10 | 'a';
+  const Precompiled map(map_of(units, std::string(1, '\0')), "map");
+  const std::string text(100'000, 'a');
+  const clearhead::tests::ThreadClock clock;
+  for (size_t at = 0; at < text.size(); ++at) ASSERT_FALSE(map.find_longest(std::string_view(text).substr(at)));
+  EXPECT_LT(clock.seconds(), 1 * clearhead::tests::kSlower);
 }
 
 // Any units and texts: nothing outside is read, whether the map is refused or not.

@@ -15,7 +15,7 @@ void cut_bytes(const std::string& text, Span word, std::vector<Piece>& pieces) {
     const auto byte = static_cast<unsigned char>(text[at]);
     pieces.push_back({.id = static_cast<uint32_t>(word.size() << 8 | byte),
                       .span = {at, at + 1},
-                      .continues_word = at > word.begin,
+                      .continues_word = at > word.begin || byte == '?',
                       .unknown = byte == '?'});
   }
 }
