@@ -59,10 +59,10 @@ size_t kept(const Sampling& sampling, std::span<const Candidate> candidates) {
 }  // namespace
 
 void Sampling::check() const {
-  expect(std::isfinite(temperature) && temperature >= 0, "temperature", "0 or more", temperature);
+  expect(std::isfinite(temperature) && temperature >= 0, "temperature", "a finite number, 0 or more", temperature);
   expect(top_p > 0 && top_p <= 1, "top-p", "above 0 and at most 1", top_p);
   expect(min_p >= 0 && min_p <= 1, "min-p", "0 to 1", min_p);
-  expect(std::isfinite(repetition_penalty) && repetition_penalty > 0, "repetition-penalty", "above 0",
+  expect(std::isfinite(repetition_penalty) && repetition_penalty > 0, "repetition-penalty", "a finite number above 0",
          repetition_penalty);
 }
 

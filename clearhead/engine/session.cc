@@ -249,7 +249,7 @@ TokenizedText Session::tokenize_quoted(std::string_view text, std::span<const Qu
   if (context_len != 0 && seq_len > context_len) {
     if (!truncate) {
       base::refuse("text", fmt::format("at most {} tokens, the positions of {}", context_len, base::quoted(name())),
-                   fmt::format("{} tokens", seq_len), "shorten the text, or let it be truncated");
+                   fmt::format("{} tokens", seq_len), "shorten the text, or let it be truncated (--truncate)");
     }
     cut_tokens(encoding.tokens, context_len);
     result.cut = seq_len - context_len;

@@ -23,7 +23,12 @@ using capture::Stage;
 using capture::Trace;
 using Values = std::vector<double>;
 
+// What says how the numbers came about: the attention of the model, and the tokens of the text.
 void check_words(const Session& session, const capture::TraceInfo& info) {
+  if (const std::string attention = session.config().attention_json(); info.attention != attention) {
+    base::fail("verify", fmt::format("a trace with the attention of this model, {}", attention),
+               base::quoted(info.attention), "name the model that the trace was made with");
+  }
   const TokenizedText again = session.tokenize(info.text, true);
   const auto same = [](const capture::TraceToken& a, const capture::TraceToken& b) {
     return a.id == b.id && a.piece == b.piece && a.text == b.text && a.begin == b.begin && a.end == b.end &&

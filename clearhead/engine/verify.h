@@ -34,8 +34,8 @@ struct VerifyReport {
 // what their input may be off carried through them.
 // Throws: Error if the trace does not fit the model.
 VerifyReport verify(const model::Transformer& model, const capture::Trace& trace);
-// With a session the words that the trace shows are proved like its numbers: the text is cut into tokens again.
-// Throws: Error also if the tokens differ.
+// With a session the words that the trace shows are proved like its numbers: the text is cut into tokens again, and its
+// attention must be that of the model. Throws: Error also if they differ.
 VerifyReport verify(const Session& session, const capture::Trace& trace);
 
 // Recomputes everything in double from the token ids; tolerance 1e-4 of the stage's largest value. A row reference may

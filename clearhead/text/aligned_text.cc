@@ -10,8 +10,9 @@
 namespace clearhead::text {
 
 void AlignedText::append(std::string_view bytes) {
-  if (bytes.size() > kMaxNormalizedBytes - bytes_.size()) {
-    base::refuse("text", fmt::format("at most {} bytes when normalized", kMaxNormalizedBytes), "more");
+  if (bytes_.size() > most_bytes_ || bytes.size() > most_bytes_ - bytes_.size()) {
+    base::refuse("text", fmt::format("at most {} bytes when it is normalized", most_bytes_), "more",
+                 "cut it, or see what the tokenizer's normalizer puts in");
   }
   bytes_ += bytes;
 }

@@ -23,8 +23,12 @@ struct Span {
 constexpr size_t kMaxTextBytes = size_t{1} << 30;
 constexpr size_t kMaxNormalizedBytes = UINT32_MAX;
 
+// What a normalizer may make of a text: so many times its bytes, and some more for short ones. Unicode's own forms make
+// at most 18 of a character.
+constexpr size_t kMaxGrowth = 64, kFreeGrowthBytes = size_t{1} << 24;
+
 // A text on its way through the normalizers that knows which bytes of the original each of its own came from. Whatever
-// makes it longer than kMaxNormalizedBytes throws an Error.
+// makes it grow beyond kMaxGrowth and kMaxNormalizedBytes throws an Error.
 // The origin is kept in runs: a kept run has its characters where the original has them, one for one and of the same
 // lengths; a replaced run stands, whole, for one stretch of the original. Text that nobody changed is one run.
 class AlignedText {
@@ -32,12 +36,13 @@ class AlignedText {
   AlignedText() = default;
 
   // A stretch of the original, beginning at byte `begin` of it, as it is.
-  AlignedText(std::string_view bytes, uint32_t begin) { keep(bytes, begin); }
+  AlignedText(std::string_view bytes, uint32_t begin) : most_bytes_(most_bytes_of(bytes.size())) { keep(bytes, begin); }
 
-  // An empty text that keeps account of origins if this one does.
+  // An empty text that keeps account of origins if this one does, and may grow as this one.
   AlignedText empty_like() const {
     AlignedText result;
     result.tracked_ = tracked_;
+    result.most_bytes_ = most_bytes_;
     return result;
   }
 
@@ -46,6 +51,7 @@ class AlignedText {
     AlignedText result;
     result.tracked_ = false;
     result.bytes_ = bytes;
+    result.most_bytes_ = most_bytes_of(bytes.size());
     return result;
   }
 
@@ -104,6 +110,12 @@ class AlignedText {
     uint32_t length;  // bytes of the original, kKept for a kept run
   };
 
+  static size_t most_bytes_of(size_t bytes) {
+    return bytes < kMaxNormalizedBytes / kMaxGrowth - kFreeGrowthBytes / kMaxGrowth
+               ? bytes * kMaxGrowth + kFreeGrowthBytes
+               : kMaxNormalizedBytes;
+  }
+
   void append(std::string_view bytes);
   void keep(std::string_view bytes, uint32_t begin);
   size_t run_of(uint32_t at) const;
@@ -121,6 +133,7 @@ class AlignedText {
   std::string bytes_;
   std::vector<Run> runs_;
   bool tracked_ = true;
+  size_t most_bytes_ = kMaxNormalizedBytes;
 };
 
 }  // namespace clearhead::text

@@ -59,7 +59,7 @@ AlignedText valid_source(std::string_view text, bool tracked) {
     return AlignedText::untracked(base::valid_utf8(text));
   }
   const AlignedText original(text, 0);
-  AlignedText result;
+  AlignedText result = original.empty_like();
   for (size_t at = 0; at < text.size();) {
     const auto begin = static_cast<uint32_t>(at);
     size_t end = at;

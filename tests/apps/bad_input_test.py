@@ -172,6 +172,13 @@ class BadInput(unittest.TestCase):
             self.replace(model / "tokenizer.json", json.dumps({**good, key: value}).encode())
             self.refused(1, word, "tokenize", CAT, "--model", str(model))
 
+    def test_a_normalizer_that_makes_a_text_grow_without_end(self):
+        model = self.copy_of_minilm()
+        good = json.loads((MINILM / "tokenizer.json").read_text())
+        ten = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 10}
+        self.replace(model / "tokenizer.json", json.dumps({**good, "normalizer": {"type": "Sequence", "normalizers": [ten] * 30}}).encode())
+        self.refused(2, ["text", "when it is normalized"], "tokenize", "cat", "--model", str(model))
+
     # output
 
     def test_a_closed_pipe_ends_quietly(self):
@@ -207,6 +214,17 @@ class BadInput(unittest.TestCase):
             child.send_signal(signal.SIGINT)
             self.assertEqual(child.wait(timeout=60), 130)
 
+    def test_a_terminal_that_closes_leaves_no_half_trace(self):
+        text = self.folder / "text"
+        text.write_text("cat sat mat " * 40, encoding="utf-8")
+        path = self.folder / "t.safetensors"
+        with subprocess.Popen([PROGRAM, "record", "--file", str(text), "--stages", "all", "--output", str(path), "--model", "minilm"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as child:
+            while child.poll() is None and not list(self.folder.glob("t.safetensors*")):
+                time.sleep(.002)
+            child.send_signal(signal.SIGHUP)
+            self.assertIn(child.wait(timeout=60), (0, 130))  # 0: it was done before
+        self.assertEqual([p.name for p in self.folder.iterdir() if ".part-" in p.name], [])
+
     def test_ctrl_c_while_waiting_for_input(self):
         with subprocess.Popen([PROGRAM, "tokenize", "-", "--model", "minilm"], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
             time.sleep(.5)
@@ -220,6 +238,18 @@ class BadInput(unittest.TestCase):
         self.assertEqual(run("record", CAT, "--output", str(path)).returncode, 0)
         path.write_bytes(path.read_bytes().replace(b"cat", b"dog"))
         self.refused(1, "tokens", "verify", str(path))
+
+    def test_a_damaged_trace_of_any_name(self):
+        made, path = self.folder / "t.safetensors", self.folder / "kept"
+        self.assertEqual(run("record", CAT, "--stages", "all", "--output", str(made)).returncode, 0)
+        made.rename(path)
+        good = path.read_bytes()
+        self.assertEqual(run("verify", str(path)).returncode, 0)
+        path.write_bytes(good[:-4] + struct.pack("<f", 7e7))
+        self.assertEqual(run("verify", str(path)).returncode, 1)
+        path.write_bytes(good.replace(b'\\"causal\\": \\"none\\"', b'\\"causal\\": \\"left\\"'))
+        self.assertFalse(path.read_bytes() == good)
+        self.refused(1, "the attention of this model", "verify", str(path))
 
     def test_a_trace_with_nothing_to_check(self):
         path = self.folder / "t.safetensors"
@@ -240,6 +270,11 @@ class BadInput(unittest.TestCase):
         for line in ("line 1", "line 3"):
             self.assertIn(f"clearhead: {line}: values are not finite, first seen at ", lines.err)
         self.assertEqual(run("verify", CAT, "--model", str(model)).returncode, 1)
+        page = run("inspect", str(model))
+        self.assertEqual(page.out.count("values are not finite"), 23 + 3, page.out)  # of rows, and warnings
+        self.assertIn("of its values are not finite", page.out)
+        self.assertIn("more tensors", page.out)
+        self.assertEqual(len(document("inspect", str(model))["warnings"]), 4)
 
     def test_damaged_traces(self):
         path = self.folder / "t.safetensors"

@@ -89,12 +89,13 @@ TEST(Sampler, LogitsThatAreNoNumbersAreNeverDrawn) {
 
 TEST(Sampler, SettingsOutOfRangeAreRefused) {
   const auto complaint = [](const Sampling& sampling) { return error_text([&] { Sampler{sampling}; }); };
-  EXPECT_EQ(complaint({.temperature = -1}), "usage: [temperature] expected 0 or more; found -1");
+  EXPECT_EQ(complaint({.temperature = -1}), "usage: [temperature] expected a finite number, 0 or more; found -1");
   EXPECT_EQ(complaint({.temperature = std::numeric_limits<double>::infinity()}),
-            "usage: [temperature] expected 0 or more; found inf");
+            "usage: [temperature] expected a finite number, 0 or more; found inf");
   EXPECT_EQ(complaint({.top_p = 0}), "usage: [top-p] expected above 0 and at most 1; found 0");
   EXPECT_EQ(complaint({.min_p = 1.5}), "usage: [min-p] expected 0 to 1; found 1.5");
-  EXPECT_EQ(complaint({.repetition_penalty = 0}), "usage: [repetition-penalty] expected above 0; found 0");
+  EXPECT_EQ(complaint({.repetition_penalty = 0}),
+            "usage: [repetition-penalty] expected a finite number above 0; found 0");
 }
 
 }  // namespace

@@ -71,6 +71,19 @@ void inspect_session(const Flags& flags, bool must_run, Inspection& result) {
   }
 }
 
+// A line for each of the first tensors with values that are not finite.
+void warn_of_values(Inspection& result) {
+  constexpr size_t kNamed = 3;
+  size_t tensors = 0;
+  for (size_t i = 0; i < result.tensors.size(); ++i) {
+    const format::TensorEntry& entry = result.tensors[i];
+    if (result.not_finite[i] == 0 || entry.block_type || tensors++ >= kNamed) continue;
+    result.warnings.push_back(
+        fmt::format("{}: {} of its values are not finite", base::quoted(entry.name), result.not_finite[i]));
+  }
+  if (tensors > kNamed) result.warnings.push_back(fmt::format("so have {} more tensors", tensors - kNamed));
+}
+
 Inspection inspect(const Flags& flags) {
   const format::ResolvedModel found = format::resolve_model(flags.model);
   const format::Checkpoint checkpoint = format::Checkpoint::open(found.path);
@@ -92,6 +105,7 @@ Inspection inspect(const Flags& flags) {
     result.parameters += entry.shape.elements();
     result.not_finite.push_back(bad_values(checkpoint, entry));
   }
+  warn_of_values(result);
   return result;
 }
 
@@ -162,7 +176,7 @@ std::string tensor_table(const Inspection& result, bool all, const views::Style&
     if (!all && i == kShort) return table + fmt::format("  ... {} more (--all)\n", result.tensors.size() - kShort);
     const auto& entry = result.tensors[i];
     const std::string bad =
-        result.not_finite[i] > 0 ? fmt::format("  {} values are no numbers", result.not_finite[i]) : "";
+        result.not_finite[i] > 0 ? fmt::format("  {} values are not finite", result.not_finite[i]) : "";
     table += fmt::format("  {:<5} {:<16} {:>9.3f} MB  {}{}\n", entry.dtype_name, entry.shape.text(),
                          megabytes(entry.end - entry.begin), views::printable(entry.name, style), bad);
   }

@@ -113,7 +113,7 @@ void add_toy_flags(CLI::App& command, Flags& flags) {
   const auto mark = [&flags](const auto&) { flags.toy_flag_given = true; };
   command.add_flag("--toy", flags.toy, "documented pseudo-random parameters instead of a model");
   command.add_option("--d-model", flags.toy_config.d_model, "width of the toy's vectors (default 512)")
-      ->check(CLI::Range(size_t{1}, size_t{1} << 14))
+      ->check(CLI::Range(size_t{1}, engine::ToyConfig::kMaxWidth))
       ->type_name("N")
       ->each(mark);
   command.add_option("--heads", flags.toy_config.num_heads, "heads of the toy (default 8)")

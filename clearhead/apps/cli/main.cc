@@ -43,6 +43,9 @@ void stop_on(int signal) {
 void handle_signals() {
   stop_on(SIGINT);
   stop_on(SIGTERM);
+  struct sigaction hangup = {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) stop_on(SIGHUP);  // else it was started to outlive its terminal
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -7,8 +7,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "clearhead/apps/cli/commands.h"
 #include "clearhead/apps/cli/common.h"
@@ -26,7 +28,12 @@ struct Flags {
   bool end_to_end = false;
 };
 
-bool is_trace_file(const TextFlags& flags) { return flags.text && flags.text->ends_with(".safetensors"); }
+// A trace, whatever the file is called; a name that ends so is one even if there is no such file.
+bool is_trace_file(const TextFlags& flags) {
+  std::error_code ignored;
+  return flags.text &&
+         (flags.text->ends_with(".safetensors") || std::filesystem::is_regular_file(*flags.text, ignored));
+}
 
 std::string place_of(const engine::StageCheck& check) {
   return check.skipped ? std::string() : fmt::format("[{}]", fmt::join(check.at, ", "));
