@@ -22,18 +22,21 @@
 namespace clearhead::text {
 namespace {
 
-// Steps from one place of a text before it counts as a hard one, by how much more is then allowed again and again, and
-// how many all hard places of a text may take together, and for each of its characters.
-constexpr uint32_t kFewSteps = 200, kMoreSteps = 16;
-constexpr uint64_t kMostSteps = uint64_t{1} << 27, kMostStepsEach = 64;
+// The steps that a place of a text may take before it counts as a hard one, by what PCRE2 calls a match limit. Each
+// goes over the rest of the text and over the expression a few times at most, unless groups are repeated, which a
+// compiled expression does without a step: expressions that do so are guarded from the beginning.
+constexpr uint32_t kFewSteps = 64, kMoreSteps = 4096;
 
-// Characters that may be passed over between two looks at the clock, and the time that a text has, and each of its
-// characters: many times what the slowest expressions of tokenizers in use need.
-constexpr uint64_t kWorkBetween = uint64_t{1} << 26;
+// The processor time that a text has, and each of its characters: many times what the slowest expressions of tokenizers
+// in use need. How many characters may be gone over between two looks at the clock, for a text and each of its
+// characters: some tenths of that time. A step at the end of a text counts as so many, and one for some bytes of code.
 constexpr double kSeconds = 1, kSecondsEach = 4e-6;
+constexpr uint64_t kWorkBetween = uint64_t{1} << 27, kWorkBetweenEach = kMoreSteps, kWorkAtEnd = 16, kCodeBytes = 16;
 
-constexpr uint32_t kHeapKilobytes = 64 << 10;
-constexpr size_t kFirstStackBytes = 32 << 10, kMostStackBytes = 4 << 20;
+// Memory in which is noted where to go back to, for each thread; and for one place that needs more, as long as it does,
+// by the length of the text. Compiled expressions have it on a stack, others need about ten times as much, on the heap.
+constexpr size_t kFirstBytes = 32 << 10, kMostBytes = 4 << 20;
+constexpr size_t kDeepBytes = 64 << 20, kDeepBytesEach = 512, kMostDeepBytes = 512 << 20;
 
 // The most kinds of characters that an expression tells apart: a byte has no more values.
 constexpr size_t kMostKinds = 256;
@@ -112,28 +115,55 @@ class Kinds {
   std::vector<std::vector<size_t>> kinds_in_;
 };
 
-// What matching needs besides the expression, once for each thread.
+// What matching needs besides the expression.
 struct Workspace {
   std::unique_ptr<pcre2_match_data, Free<pcre2_match_data_free>> match{pcre2_match_data_create(1, nullptr)};
   std::unique_ptr<pcre2_match_context, Free<pcre2_match_context_free>> context{pcre2_match_context_create(nullptr)};
-  std::unique_ptr<pcre2_jit_stack, Free<pcre2_jit_stack_free>> stack{
-      pcre2_jit_stack_create(kFirstStackBytes, kMostStackBytes, nullptr)};
+  std::unique_ptr<pcre2_jit_stack, Free<pcre2_jit_stack_free>> stack;
 
-  Workspace() {
+  explicit Workspace(size_t most_bytes) : stack(pcre2_jit_stack_create(kFirstBytes, most_bytes, nullptr)) {
     if (!match || !context) base::fail("regular expressions", "memory for matching", "none");
-    pcre2_set_heap_limit(context.get(), kHeapKilobytes);
+    pcre2_set_heap_limit(context.get(), static_cast<uint32_t>(most_bytes >> 10));
     if (stack) pcre2_jit_stack_assign(context.get(), nullptr, stack.get());
   }
 };
 
+// That of this thread.
 Workspace& workspace() {
-  static thread_local Workspace own;
+  static thread_local Workspace own(kMostBytes);
   return own;
 }
 
+// The processor time that a text may take. The clock is looked at whenever enough may have happened since it last was.
+class Budget {
+ public:
+  Budget(size_t characters, size_t code_bytes)
+      : seconds_(kSeconds + kSecondsEach * static_cast<double>(characters)),
+        between_(kWorkBetween + kWorkBetweenEach * characters),
+        beside_(kWorkAtEnd + code_bytes / kCodeBytes) {}
+
+  // How many steps over `characters` characters there may be between two looks at the clock.
+  uint64_t steps_between(size_t characters) const { return between_ / (characters + beside_); }
+
+  // Notes that so many steps over `characters` characters were taken, at most. Whether there is time left.
+  bool spend(uint64_t steps, size_t characters) {
+    work_ += steps * (characters + beside_);
+    if (work_ < between_) return true;
+    work_ = 0;
+    const double now = processor_seconds();
+    if (!begun_) begun_ = now;
+    return now - *begun_ <= seconds_;
+  }
+
+ private:
+  double seconds_;
+  uint64_t between_, beside_, work_ = 0;
+  std::optional<double> begun_;  // when the clock was first looked at
+};
+
 // A text with one byte for each code point, and where each begins in it.
 struct Subject {
-  Subject(std::string_view text, const PropertyTable& kinds) {
+  Subject(std::string_view text, const PropertyTable& kinds, size_t code_bytes) : budget(0, 0) {
     bytes.reserve(text.size());
     begins.reserve(text.size() + 1);
     for (size_t at = 0; at < text.size();) {
@@ -143,23 +173,33 @@ struct Subject {
       at += here.length;
     }
     begins.push_back(static_cast<uint32_t>(text.size()));
-    steps_left = kMostSteps + kMostStepsEach * bytes.size();
+    budget = Budget(bytes.size(), code_bytes);
   }
 
   std::string bytes;
   std::vector<uint32_t> begins;  // [code points + 1]
-  uint64_t steps_left;
-  uint64_t work = 0;            // characters passed over, at most, since the clock was looked at
-  std::optional<double> begun;  // when that first was done
+  Budget budget;
 };
+
+// PCRE2 calls it before each item of a guarded expression, between two of which it goes over the rest of the text a few
+// times at most.
+int look_at_budget(pcre2_callout_block* block, void* budget) {
+  const size_t left = block->subject_length - block->current_position;
+  return static_cast<Budget*>(budget)->spend(1, left) ? 0 : PCRE2_ERROR_CALLOUT;
+}
+
+// A place at which more steps or memory may be what is missing.
+bool is_hard(int result) {
+  return result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_JIT_STACKLIMIT || result == PCRE2_ERROR_HEAPLIMIT;
+}
 
 class Regex final : public Pattern {
  public:
-  Regex(std::string_view expression, std::string_view where)
-      : Regex(expression, where, read_regex(expression, where)) {}
+  Regex(std::string_view expression, std::string_view where, RegexEngine engine)
+      : Regex(expression, where, engine, read_regex(expression, where)) {}
 
   std::optional<Span> find(std::string_view text, uint32_t from) const override {
-    Subject subject(text, kinds_);
+    Subject subject(text, kinds_, code_bytes_);
     const auto at = std::ranges::lower_bound(subject.begins, from) - subject.begins.begin();
     const auto match = search(subject, static_cast<size_t>(at));
     if (!match) return std::nullopt;
@@ -168,7 +208,7 @@ class Regex final : public Pattern {
 
   // As the library goes through a text: an empty match right behind a match counts for nothing.
   std::optional<std::vector<Span>> find_all(std::string_view text) const override {
-    Subject subject(text, kinds_);
+    Subject subject(text, kinds_, code_bytes_);
     std::vector<Span> matches;
     size_t last = SIZE_MAX;  // where the last match ends
     for (size_t at = 0; at <= subject.bytes.size();) {
@@ -188,84 +228,112 @@ class Regex final : public Pattern {
  private:
   using Match = std::pair<size_t, size_t>;
 
-  Regex(std::string_view expression, std::string_view where, const RegexProgram& program)
-      : Regex(expression, where, program, Kinds(program.sets, where)) {}
+  static constexpr std::string_view kTooLong = "too long";
 
-  Regex(std::string_view expression, std::string_view where, const RegexProgram& program, const Kinds& kinds)
+  Regex(std::string_view expression, std::string_view where, RegexEngine engine, const RegexProgram& program)
+      : Regex(expression, where, engine, program, Kinds(program.sets, where)) {}
+
+  Regex(std::string_view expression, std::string_view where, RegexEngine engine, const RegexProgram& program,
+        const Kinds& kinds)
       : expression_(expression), where_(where), kinds_(kinds.kind_of()) {
     std::string written;
     for (const RegexProgram::Item& item : program.items) {
       written += item.set == RegexProgram::kNoSet ? item.frame : kinds.written(item.set);
     }
-    int error = 0;
-    size_t at = 0;
-    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(written.data()), written.size(),
-                              PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_NO_AUTO_CAPTURE | PCRE2_USE_OFFSET_LIMIT,
-                              &error, &at, nullptr));
-    if (!code_) {
-      base::fail(where, "a regular expression that PCRE2 can compile",
-                 fmt::format("{}: {}", base::quoted(expression), error_text(error)));
-    }
-    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // without it the same, slower
+    repeats_groups_ = program.repeats_groups;
+    code_ = compiled(written, engine, 0);
+    pcre2_pattern_info(code_.get(), PCRE2_INFO_SIZE, &code_bytes_);
+    guarded_code_ = compiled(written, engine, PCRE2_AUTO_CALLOUT);
   }
 
-  // The first match that begins at code point `from` or behind it.
+  // Where the processor is one for which PCRE2 has no compiler, or the engine is to do without, it interprets: several
+  // times as slow, and its steps are counted in another way, but they bound no more than when a place is a hard one.
+  Code compiled(const std::string& written, RegexEngine engine, uint32_t options) const {
+    int error = 0;
+    size_t at = 0;
+    Code code(
+        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(written.data()), written.size(),
+                      PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_NO_AUTO_CAPTURE | PCRE2_USE_OFFSET_LIMIT | options,
+                      &error, &at, nullptr));
+    if (!code) {
+      base::fail(where_, "a regular expression that PCRE2 can compile",
+                 fmt::format("{}: {}", base::quoted(expression_), error_text(error)));
+    }
+    if (engine == RegexEngine::kCompiled) pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+    return code;
+  }
+
+  // The first match that begins at code point `from` or behind it. Looks at many places at once, but not at more than
+  // may be done between two looks at the clock.
   std::optional<Match> search(Subject& subject, size_t from) const {
     const size_t size = subject.bytes.size();
     for (size_t at = from; at <= size;) {
-      const uint64_t left = size - at + 1;
-      const size_t last = std::min<size_t>(size, at + kWorkBetween / left);
-      int result = match(subject, at, last, kFewSteps);
-      if (result == PCRE2_ERROR_MATCHLIMIT) result = match_each(subject, at, last);
-      if (result < 0 && result != PCRE2_ERROR_NOMATCH) fail_at(subject, at, error_text(result));
-      const size_t* ends = pcre2_get_ovector_pointer(workspace().match.get());
-      spend(subject, at, ((result < 0 ? last : ends[0]) - at + 1) * left);
-      if (result >= 0) return Match{ends[0], ends[1]};
+      const size_t last = std::min<size_t>(size, at + subject.budget.steps_between(size - at) / kFewSteps);
+      std::optional<Match> found;
+      int result = repeats_groups_ ? match_guarded(subject, at, last, workspace(), found)
+                                   : match(subject, at, last, kFewSteps, found);
+      spend(subject, at, kFewSteps * ((found ? found->first : last) - at + 1));
+      if (is_hard(result)) result = match_each(subject, at, last, found);
+      if (found) return found;
+      if (result != PCRE2_ERROR_NOMATCH) fail_with(subject, at, result);
       at = last + 1;
     }
     return std::nullopt;
   }
 
-  // Looks at each place by itself: one that takes more than few steps gets more and more of them.
-  int match_each(Subject& subject, size_t from, size_t last) const {
+  // Looks at each place by itself: one that takes more than few steps gets more of them, then as many as there is time
+  // for, then more memory too.
+  int match_each(Subject& subject, size_t from, size_t last, std::optional<Match>& found) const {
     for (size_t at = from; at <= last; ++at) {
-      int result = match(subject, at, at, kFewSteps);
-      for (uint64_t steps = kFewSteps; result == PCRE2_ERROR_MATCHLIMIT;) {
-        steps *= kMoreSteps;
-        if (steps > subject.steps_left) fail_at(subject, at, "too many steps");
-        subject.steps_left -= steps;
-        result = match(subject, at, at, static_cast<uint32_t>(steps));
+      int result = PCRE2_ERROR_MATCHLIMIT;
+      for (const uint32_t steps : {kFewSteps, kMoreSteps}) {
+        if (!is_hard(result) || repeats_groups_) break;
+        result = match(subject, at, at, steps, found);
+        spend(subject, at, steps);
       }
-      if (result != PCRE2_ERROR_NOMATCH) return result;
-      spend(subject, at, subject.bytes.size() - at + 1);
+      if (is_hard(result)) result = match_guarded(subject, at, at, workspace(), found);
+      if (is_hard(result)) {
+        Workspace deep(std::min(kMostDeepBytes, kDeepBytes + kDeepBytesEach * subject.bytes.size()));
+        result = match_guarded(subject, at, at, deep, found);
+      }
+      if (found) return result;
+      if (result != PCRE2_ERROR_NOMATCH) fail_with(subject, at, result);
     }
     return PCRE2_ERROR_NOMATCH;
   }
 
-  // Passing over characters is no step, and may be the whole of the text from each of its places. So the clock, that of
-  // the processor, is looked at between.
-  void spend(Subject& subject, size_t at, uint64_t work) const {
-    subject.work += work;
-    if (subject.work < kWorkBetween) return;
-    subject.work = 0;
-    const double now = processor_seconds();
-    if (!subject.begun) subject.begun = now;
-    if (now - *subject.begun > kSeconds + kSecondsEach * static_cast<double>(subject.bytes.size())) {
-      fail_at(subject, at, "too long");
-    }
+  // So many steps from `at` on.
+  void spend(Subject& subject, size_t at, uint64_t steps) const {
+    if (!subject.budget.spend(steps, subject.bytes.size() - at)) fail_at(subject, at, kTooLong);
   }
 
   // Looks from `from` to `last` for where a match begins.
-  int match(const Subject& subject, size_t from, size_t last, uint32_t steps) const {
-    Workspace& own = workspace();
-    pcre2_set_match_limit(own.context.get(), steps);
+  int match(const Subject& subject, size_t from, size_t last, uint32_t steps, std::optional<Match>& found) const {
+    pcre2_set_match_limit(workspace().context.get(), steps);
+    pcre2_set_offset_limit(workspace().context.get(), last);
+    return run(*code_, subject, from, workspace(), found);
+  }
+
+  // The same for as long as there is time.
+  int match_guarded(Subject& subject, size_t from, size_t last, Workspace& own, std::optional<Match>& found) const {
+    pcre2_set_match_limit(own.context.get(), UINT32_MAX);
+    pcre2_set_depth_limit(own.context.get(), UINT32_MAX);
     pcre2_set_offset_limit(own.context.get(), last);
-    const auto run = [&](uint32_t options) {
-      return pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(subject.bytes.data()), subject.bytes.size(), from,
-                         options, own.match.get(), own.context.get());
-    };
-    const int result = run(0);
-    return result == PCRE2_ERROR_JIT_STACKLIMIT ? run(PCRE2_NO_JIT) : result;
+    pcre2_set_callout(own.context.get(), look_at_budget, &subject.budget);
+    return run(*guarded_code_, subject, from, own, found);
+  }
+
+  static int run(const pcre2_code& code, const Subject& subject, size_t from, Workspace& own,
+                 std::optional<Match>& found) {
+    const int result = pcre2_match(&code, reinterpret_cast<PCRE2_SPTR>(subject.bytes.data()), subject.bytes.size(),
+                                   from, 0, own.match.get(), own.context.get());
+    const size_t* ends = pcre2_get_ovector_pointer(own.match.get());
+    if (result >= 0) found = Match{ends[0], ends[1]};
+    return result;
+  }
+
+  [[noreturn]] void fail_with(const Subject& subject, size_t at, int error) const {
+    fail_at(subject, at, error == PCRE2_ERROR_CALLOUT ? std::string(kTooLong) : error_text(error));
   }
 
   [[noreturn]] void fail_at(const Subject& subject, size_t at, std::string_view what) const {
@@ -277,13 +345,16 @@ class Regex final : public Pattern {
 
   std::string expression_, where_;
   PropertyTable kinds_;
-  Code code_;
+  Code code_, guarded_code_;
+  bool repeats_groups_ = false;
+  size_t code_bytes_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Pattern> regex_by_backtracking(std::string_view expression, std::string_view where) {
-  return std::make_unique<Regex>(expression, where);
+std::unique_ptr<Pattern> regex_by_backtracking(std::string_view expression, std::string_view where,
+                                               RegexEngine engine) {
+  return std::make_unique<Regex>(expression, where, engine);
 }
 
 }  // namespace clearhead::text

@@ -238,6 +238,7 @@ class Syntax {
         repeat = read_interval().value_or("");
       }
       if (repeat.empty()) return;
+      if (program_.items.size() - begin > 1 && !repeat.starts_with('?')) program_.repeats_groups = true;
       if (repeated) {
         program_.items.insert(program_.items.begin() + static_cast<std::ptrdiff_t>(begin), {.frame = "(?:"});
         put(")");

@@ -20,7 +20,8 @@ struct RegexProgram {
   static constexpr size_t kNoSet = SIZE_MAX;
 
   std::vector<Item> items;
-  std::vector<CodeSet> sets;  // each once
+  std::vector<CodeSet> sets;    // each once
+  bool repeats_groups = false;  // more often than once: of more than one character at a time
 };
 
 // The longest expression, and the deepest nesting, that is read.

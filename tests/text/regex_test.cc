@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "clearhead/base/memory.h"
@@ -14,11 +13,14 @@
 #include "clearhead/text/regex_syntax.h"
 #include "clearhead/text/word_patterns.h"
 #include "tests/support/error_text.h"
+#include "tests/support/thread_clock.h"
 
 namespace clearhead::text {
 namespace {
 
 using clearhead::tests::error_text;
+
+constexpr RegexEngine kEngines[] = {RegexEngine::kCompiled, RegexEngine::kInterpreted};
 
 // Where each match that is not empty begins and ends.
 std::vector<uint32_t> ends(const Pattern& pattern, std::string_view text) {
@@ -34,8 +36,10 @@ TEST(Regex, FindsWhatTheLibraryFinds) {
   ASSERT_GE(rows.size(), 100u);
   for (const auto& row : rows) {
     const auto expression = row[0].get<std::string>(), text = row[1].get<std::string>();
-    EXPECT_EQ(ends(*regex_by_backtracking(expression, "t"), text), row[2].get<std::vector<uint32_t>>())
-        << expression << " in " << text;
+    for (const RegexEngine engine : kEngines) {
+      EXPECT_EQ(ends(*regex_by_backtracking(expression, "t", engine), text), row[2].get<std::vector<uint32_t>>())
+          << expression << " in " << text;
+    }
   }
 }
 
@@ -135,30 +139,67 @@ TEST(Regex, WhatIsRefusedByName) {
   EXPECT_NE(error_of(std::string(1000, '[')), "");
 }
 
-// Each ends soon, with matches or with an Error: memory, depth and steps are bounded.
+std::string many(size_t times, std::string_view part) {
+  std::string text;
+  for (size_t i = 0; i < times; ++i) text += part;
+  return text;
+}
+
+// The error of looking for all matches, which may take no more than twice the time that regex.h states.
+std::string tried(const std::string& expression, const std::string& text, RegexEngine engine) {
+  const auto regex = regex_by_backtracking(expression, "t", engine);
+  const clearhead::tests::ThreadClock clock;
+  std::string error = error_text([&] { regex->find_all(text); });
+  EXPECT_LT(clock.seconds(), 2 * (1 + 4e-6 * static_cast<double>(text.size())))
+      << expression << (engine == RegexEngine::kCompiled ? "" : ", interpreted");
+  return error;
+}
+
+// Each ends soon, with matches or with an Error: memory, depth and time are bounded.
 TEST(Regex, HostileTextsEndSoon) {
-  const std::string spaces(100'000, ' '), letters(100'000, 'a');
-  const auto tried = [](const char* expression, const std::string& text) {
-    const std::clock_t start = std::clock();
-    const std::string error = error_text([&] { regex_by_backtracking(expression, "t")->find_all(text); });
-    EXPECT_LT(std::clock() - start, 10 * CLOCKS_PER_SEC) << expression;
-    return error;
-  };
-  for (const char* expression : {R"(\s+$)", R"((?:\s|\n)*x)", R"(\s*x|\s)"}) {
-    EXPECT_NE(tried(expression, spaces + spaces + spaces + spaces + "b x")
-                  .find(" can be looked for in; found one that stops it at byte "),
-              std::string::npos)
-        << expression;
+  const std::string spaces(120'000, ' '), letters(20'000, 'a');
+  for (const RegexEngine engine : kEngines) {
+    EXPECT_NE(tried(R"(\s+$)", spaces + "b x", engine).find(" can be looked for in; found one that stops it at byte "),
+              std::string::npos);
+    tried(R"(\s*x)", spaces + "b x", engine);
+    EXPECT_NE(tried("(?:a*)*b", letters + " b", engine), "no error");
+    // Steps that each go over all that is left, in few places and in all.
+    EXPECT_NE(tried("[xy]|(?>(?>a*[bc]|a)*+)z|a", std::string(5000, 'a'), engine), "no error");
+    tried("[xy]|(?>a*[bc]|a)*+", std::string(150'000, 'a'), engine);
   }
-  tried(R"(\s*x)", spaces + "b x");
-  tried(R"((?>\s*)x)", spaces + "b x");
-  EXPECT_NE(tried("(?:a*)*b", letters + " b"), "no error");
-  EXPECT_NE(tried("(?:a|a)*b", std::string(100, 'a') + " b"), "no error");
-  EXPECT_NE(tried("(?:a+)+b", std::string(5000, 'a') + " b"), "no error");
-  // What costs one pass for each run is no hard place.
-  EXPECT_EQ(tried(R"(\s+(?!\S)|\s+|\S+)", spaces + "b"), "no error");
-  EXPECT_EQ(tried(R"(\s*[\r\n]+|\s+)", spaces + "b" + spaces), "no error");
-  EXPECT_EQ(tried("(?:a|b)+", letters), "no error");
+  const RegexEngine engine = RegexEngine::kCompiled;
+  for (const char* expression : {R"((?:\s|\n)*x)", R"(\s*x|\s)", R"((?>\s*)x)"})
+    tried(expression, spaces + "b x", engine);
+  EXPECT_NE(tried("(?:a|a)*b", std::string(100, 'a') + " b", engine), "no error");
+  EXPECT_NE(tried("(?:a+)+b", std::string(5000, 'a') + " b", engine), "no error");
+  EXPECT_NE(tried("[xy]|(?>(?>a*[bc]|a)*+)z|a", letters, engine), "no error");
+  EXPECT_NE(tried(many(40, "(?:a|)") + "b", letters + " b", engine), "no error");
+  EXPECT_NE(tried(many(40, "a?") + "b", letters + " b", engine), "no error");
+  // Repetition that never gives back, of much that is looked for in vain.
+  std::string ways;
+  for (char c = 'a'; c <= 'z'; ++c) ways += std::string("ab") + c + "|aac" + c + "|";
+  tried("(?:(?:" + ways + "a)*+z|" + ways + "a)*+z|a", letters, engine);
+  tried("(?=a*a*a*b)|(?!(?:a|aa)*b)a", letters + " b", engine);
+}
+
+// What costs one pass for each run is no hard place, and what costs its square in short runs not too many of them.
+TEST(Regex, HarmlessTextsPass) {
+  const std::string spaces(1'000'000, ' '), letters(1'000'000, 'a'), runs = many(300, std::string(1000, ' ') + "x");
+  const std::string in_use[] = {
+      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{M}]*[\p{Ll}\p{M}]+(?i:'s|'t)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+      R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s)",
+      R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+      R"(\s+(?!\S)|\s+|\S+)", R"(\s*[\r\n]+|\s+)"};
+  for (const RegexEngine engine : kEngines) {
+    for (const std::string& expression : in_use) {
+      for (const std::string& text : {spaces, letters, runs, spaces + "b" + spaces}) {
+        EXPECT_EQ(tried(expression, text, engine), "no error") << expression;
+      }
+    }
+    EXPECT_EQ(tried(R"(\s+$|a)", runs.substr(0, 47'000), engine), "no error");
+    EXPECT_EQ(tried("(?:a|b)+", letters, engine), "no error");
+  }
+  EXPECT_EQ(tried(R"(\s+$|a)", runs, RegexEngine::kCompiled), "no error");
 }
 
 TEST(CodeSet, JoinsWhatTouches) {
