@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "clearhead/base/memory.h"
 #include "clearhead/format/gguf.h"
 #include "clearhead/text/gguf_tokenizer.h"
 #include "tests/support/model_folder.h"
 #include "tests/support/thread_clock.h"
 #include "tests/text/law_tokenizers.h"
+#include "tests/text/small_gguf.h"
 
 namespace clearhead::text::tests {
 namespace {
@@ -62,6 +64,58 @@ nlohmann::json deep_json(bool use_regex) {
   return json;
 }
 
+// Byte-level pairs in words as GPT-4o has them, which PCRE2 finds.
+nlohmann::json own_words_json() {
+  constexpr std::string_view kWords =
+      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+      R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+  const nlohmann::json split = {
+      {"type", "Split"}, {"pattern", {{"Regex", kWords}}}, {"behavior", "Isolated"}, {"invert", false}};
+  const nlohmann::json steps = {{"type", "Sequence"}, {"pretokenizers", {split, byte_level_step(false)}}};
+  return byte_level_json(steps, false);
+}
+
+Tokenizer of_gguf(const clearhead::tests::GgufBytes& file) {
+  return gguf_tokenizer(clearhead::tests::read_gguf(file.text()).metadata());
+}
+
+// A few pieces with marks in front of words, as GGUF has WordPiece.
+Tokenizer gguf_bert() {
+  using clearhead::tests::kControl, clearhead::tests::kLine;
+  return of_gguf(clearhead::tests::metadata("bert", {{"[PAD]", kControl},
+                                                     {"[UNK]", kControl},
+                                                     {"[CLS]", kControl},
+                                                     {"[SEP]", kControl},
+                                                     {kLine + "a"},
+                                                     {kLine + "ab"},
+                                                     {"a"},
+                                                     {"b"},
+                                                     {"aba"},
+                                                     {"1"},
+                                                     {kLine + "1"},
+                                                     {kLine + "!"},
+                                                     {kLine + "\u4f60"}}));
+}
+
+// The pieces and the normalization map of the golden of GGUF's Unigram.
+Tokenizer gguf_t5() {
+  const auto golden = nlohmann::json::parse(base::read_file(CLEARHEAD_TEST_DATA "/gguf_golden.json", 1 << 20));
+  const auto& pieces = golden.at("pieces");
+  std::vector<clearhead::tests::GgufPiece> list;
+  std::string scores, map;
+  for (size_t i = 0; i < pieces.at("tokens").size(); ++i) {
+    list.push_back({pieces.at("tokens")[i].get<std::string>(), pieces.at("types")[i].get<int>()});
+    scores += clearhead::tests::le(pieces.at("scores")[i].get<float>());
+  }
+  auto file = clearhead::tests::metadata("t5", list);
+  file.array("tokenizer.ggml.scores", 6, list.size(), scores);
+  const auto hex = pieces.at("map").get<std::string>();
+  for (size_t i = 0; i < hex.size(); i += 2) map += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  file.array("tokenizer.ggml.precompiled_charsmap", 0, map.size(), map);
+  return of_gguf(file);
+}
+
 const std::map<std::string, Tokenizer>& tokenizers() {
   static const std::map<std::string, Tokenizer> all = [] {
     std::map<std::string, Tokenizer> made;
@@ -75,6 +129,9 @@ const std::map<std::string, Tokenizer>& tokenizers() {
     made.emplace("pairs over bytes", file(data / "fallback_bpe.json"));
     made.emplace("deep pairs", from(deep_json(true)));
     made.emplace("deep pairs in one word", from(deep_json(false)));
+    made.emplace("pairs in words by PCRE2", from(own_words_json()));
+    made.emplace("WordPiece of a GGUF", gguf_bert());
+    made.emplace("Unigram of a GGUF", gguf_t5());
     made.emplace("pairs as SentencePiece has them", from(fallback_json()));
     made.emplace("Unigram over bytes", from(unigram_bytes_json("always")));
     return made;
