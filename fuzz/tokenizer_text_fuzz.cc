@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "clearhead/base/utf8.h"
 #include "clearhead/text/toy_tokenizer.h"
 #include "fuzz/tokenizer_laws.h"
 #include "tests/text/law_tokenizers.h"
@@ -104,7 +105,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (kind < tokenizers().size()) {
     check_text(tokenizers()[kind], text, true);
   } else if ((kind -= tokenizers().size()) < byte_level().size()) {
-    expect(check_text(byte_level()[kind], text, true) == base::valid_utf8(text));
+    expect(check_text(byte_level()[kind], text, true) == clearhead::base::valid_utf8(text));
   } else {
     check_text(marked()[kind - byte_level().size()], text, true);
   }
