@@ -296,8 +296,8 @@ TEST(KeyValueCache, ShowsARowOfSeveralHeadsAsOneAfterTheOther) {
     const auto output = attention::fused_attention(config, input);
     using capture::Stage;
     for (const Stage stage : {Stage::raw_scores, Stage::scores, Stage::kernel_scores, Stage::weights}) {
-      const attention::RebuiltWeights source(config, input, {floats(output.row_reference), floats(output.row_sum)},
-                                             stage);
+      const attention::RebuiltWeights source(config, input,
+                                             {output.row_reference.as<float>(), output.row_sum.as<float>()}, stage);
       const size_t heads = source.num_heads();
       for (size_t first = 0; first < heads; ++first) {
         for (size_t count = 1; first + count <= heads; ++count) {
