@@ -134,36 +134,51 @@ Workspace& workspace() {
   return own;
 }
 
+// That lives on this thread, or nullptr.
+thread_local RegexTime* shared_time = nullptr;
+
+}  // namespace
+
+RegexTime::RegexTime() {
+  if (shared_time == nullptr) shared_time = this;
+}
+
+RegexTime::~RegexTime() {
+  if (shared_time == this) shared_time = nullptr;
+}
+
 // The processor time that a text may take. The clock is looked at whenever enough may have happened since it last was.
-class Budget {
+class RegexBudget {
  public:
-  Budget(size_t characters, size_t code_bytes)
-      : seconds_(kSeconds + kSecondsEach * static_cast<double>(characters)),
-        between_(kWorkBetween + kWorkBetweenEach * characters),
-        beside_(kWorkAtEnd + code_bytes / kCodeBytes) {}
+  RegexBudget(size_t characters, size_t code_bytes)
+      : between_(kWorkBetween + kWorkBetweenEach * characters), beside_(kWorkAtEnd + code_bytes / kCodeBytes) {
+    shared_time->seconds_ += kSecondsEach * static_cast<double>(characters);
+  }
 
   // How many steps over `characters` characters there may be between two looks at the clock.
   uint64_t steps_between(size_t characters) const { return between_ / (characters + beside_); }
 
   // Notes that so many steps over `characters` characters were taken, at most. Whether there is time left.
   bool spend(uint64_t steps, size_t characters) {
-    work_ += steps * (characters + beside_);
-    if (work_ < between_) return true;
-    work_ = 0;
+    RegexTime& shared = *shared_time;
+    shared.work_ += steps * (characters + beside_);
+    if (shared.work_ < between_) return true;
+    shared.work_ = 0;
     const double now = processor_seconds();
-    if (!begun_) begun_ = now;
-    return now - *begun_ <= seconds_;
+    if (!shared.begun_) shared.begun_ = now;
+    return now - *shared.begun_ <= kSeconds + shared.seconds_;
   }
 
  private:
-  double seconds_;
-  uint64_t between_, beside_, work_ = 0;
-  std::optional<double> begun_;  // when the clock was first looked at
+  RegexTime own_;  // unless one lives already
+  uint64_t between_, beside_;
 };
+
+namespace {
 
 // A text with one byte for each code point, and where each begins in it.
 struct Subject {
-  Subject(std::string_view text, const PropertyTable& kinds, size_t code_bytes) : budget(0, 0) {
+  Subject(std::string_view text, const PropertyTable& kinds, size_t code_bytes) {
     bytes.reserve(text.size());
     begins.reserve(text.size() + 1);
     for (size_t at = 0; at < text.size();) {
@@ -173,19 +188,19 @@ struct Subject {
       at += here.length;
     }
     begins.push_back(static_cast<uint32_t>(text.size()));
-    budget = Budget(bytes.size(), code_bytes);
+    budget.emplace(bytes.size(), code_bytes);
   }
 
   std::string bytes;
-  std::vector<uint32_t> begins;  // [code points + 1]
-  Budget budget;
+  std::vector<uint32_t> begins;       // [code points + 1]
+  std::optional<RegexBudget> budget;  // always there
 };
 
 // PCRE2 calls it before each item of a guarded expression, between two of which it goes over the rest of the text a few
 // times at most.
 int look_at_budget(pcre2_callout_block* block, void* budget) {
   const size_t left = block->subject_length - block->current_position;
-  return static_cast<Budget*>(budget)->spend(1, left) ? 0 : PCRE2_ERROR_CALLOUT;
+  return static_cast<RegexBudget*>(budget)->spend(1, left) ? 0 : PCRE2_ERROR_CALLOUT;
 }
 
 // A place at which more steps or memory may be what is missing.
@@ -268,7 +283,7 @@ class Regex final : public Pattern {
   std::optional<Match> search(Subject& subject, size_t from) const {
     const size_t size = subject.bytes.size();
     for (size_t at = from; at <= size;) {
-      const size_t last = std::min<size_t>(size, at + subject.budget.steps_between(size - at) / kFewSteps);
+      const size_t last = std::min<size_t>(size, at + subject.budget->steps_between(size - at) / kFewSteps);
       std::optional<Match> found;
       int result = repeats_groups_ ? match_guarded(subject, at, last, workspace(), found)
                                    : match(subject, at, last, kFewSteps, found);
@@ -304,7 +319,7 @@ class Regex final : public Pattern {
 
   // So many steps from `at` on.
   void spend(Subject& subject, size_t at, uint64_t steps) const {
-    if (!subject.budget.spend(steps, subject.bytes.size() - at)) fail_at(subject, at, kTooLong);
+    if (!subject.budget->spend(steps, subject.bytes.size() - at)) fail_at(subject, at, kTooLong);
   }
 
   // Looks from `from` to `last` for where a match begins.
@@ -319,7 +334,7 @@ class Regex final : public Pattern {
     pcre2_set_match_limit(own.context.get(), UINT32_MAX);
     pcre2_set_depth_limit(own.context.get(), UINT32_MAX);
     pcre2_set_offset_limit(own.context.get(), last);
-    pcre2_set_callout(own.context.get(), look_at_budget, &subject.budget);
+    pcre2_set_callout(own.context.get(), look_at_budget, &*subject.budget);
     return run(*guarded_code_, subject, from, own, found);
   }
 

@@ -10,6 +10,7 @@
 #include "clearhead/base/error.h"
 #include "clearhead/base/memory.h"
 #include "clearhead/base/utf8.h"
+#include "clearhead/text/regex.h"
 #include "clearhead/text/tokenizer_json.h"
 #include "clearhead/text/unicode.h"
 #include "clearhead/text/valid_utf8.h"
@@ -102,6 +103,7 @@ class Tokenizer::Impl {
     }
     std::vector<Piece> pieces;
     pieces.reserve(text.size() / 4 + 8);
+    const RegexTime one_text;
     const WordCaches::Loan cache(caches_);
     const bool tracked = encoding != nullptr || (parts_.pre_tokenizer && parts_.pre_tokenizer->asks_origins());
     cut_raw(valid_source(text, tracked), {*cache, pieces, encoding});

@@ -14,6 +14,7 @@
 #include "clearhead/text/word_patterns.h"
 #include "tests/support/error_text.h"
 #include "tests/support/thread_clock.h"
+#include "tests/text/small_tokenizer.h"
 
 namespace clearhead::text {
 namespace {
@@ -183,6 +184,19 @@ TEST(Regex, HostileTextsEndSoon) {
 }
 
 // What costs one pass for each run is no hard place, and what costs its square in short runs not too many of them.
+// Words of which each alone stays within the time of one.
+TEST(Regex, AllWordsOfATextShareItsTime) {
+  nlohmann::json description = tests::small_json();
+  description["pre_tokenizer"] = nlohmann::json::parse(R"({"type": "Sequence", "pretokenizers": [
+    {"type": "WhitespaceSplit"},
+    {"type": "Split", "pattern": {"Regex": "[xy]|(?>(?>a*[bc]|a)*+)z|a"}, "behavior": "Isolated", "invert": false}]})");
+  const Tokenizer tokenizer = tests::from(description);
+  const std::string text = many(40, std::string(1500, 'a') + " ");
+  const clearhead::tests::ThreadClock clock;
+  EXPECT_NE(error_text([&] { tokenizer.encode_ids(text); }), "no error");
+  EXPECT_LT(clock.seconds(), 2 * (1 + 4e-6 * static_cast<double>(text.size())));
+}
+
 TEST(Regex, HarmlessTextsPass) {
   const std::string spaces(1'000'000, ' '), letters(1'000'000, 'a'), runs = many(300, std::string(1000, ' ') + "x");
   const std::string in_use[] = {
