@@ -35,12 +35,11 @@ class RegexTime {
 // of the library, whatever Unicode PCRE2 knows, and matching is one of bytes.
 // Whatever the expression and the text, each call of find and find_all, or all calls for one text where a RegexTime
 // lives, take about 1 s and 4 us for each character of processor time of the thread at most (they may go on for as long
-// again before it is seen), and at most 64 MB and 512
-// bytes for each character, never more than 512 MB (and half as much while that grows), to note where to go back to.
-// They throw Error if that is not enough for a text. Which texts these are depends on how fast the processor is, and on
-// the engine: an interpreted expression is several times as slow and needs ten times the memory. What expressions of
-// tokenizers in use need is far below.
-// Throws: Error if the expression is not read here or refused by PCRE2; `where` opens the text.
+// again before it is seen), and at most 64 MB and 512 bytes for each character, never more than 512 MB (and half as
+// much while that grows), to note where to go back to. They throw Error if that is not enough for a text. Which texts
+// these are depends on how fast the processor is, and on the engine: an interpreted expression is several times as slow
+// and needs ten times the memory. What expressions of tokenizers in use need is far below. Throws: Error if the
+// expression is not read here or refused by PCRE2; `where` opens the text.
 std::unique_ptr<Pattern> regex_by_backtracking(std::string_view expression, std::string_view where,
                                                RegexEngine engine = RegexEngine::kCompiled);
 
