@@ -244,60 +244,54 @@ TEST(KeyValueCache, InBfloat16KnowsWhetherValuesAreFinite) {
   EXPECT_TRUE(cache.tile(0, 1, keys.data(), values.data()).finite);
 }
 
+// The last 10 of 540 queries in a window, over a cache whose first tile is gone. The problem must outlive it.
+struct Windowed {
+  Windowed(const Problem& problem, attention::Precision kept) : cache(problem.config, kept), config(problem.config) {
+    append(cache, problem, 0, 540);
+    cache.evict_before(1);
+    config.key_offset = 530;
+    config.left_window = 200;
+    input.query_len = 10;
+    input.key_len = 540;
+    input.query = rows_of(problem.query, 540, 530, 10);
+    input.caches = caches;
+    output = attention::fused_attention(config, input);
+  }
+
+  attention::RebuiltWeights weights(capture::Stage stage) const {
+    return {config, input, {output.row_reference.as<float>(), output.row_sum.as<float>()}, stage};
+  }
+
+  KeyValueCache cache;
+  const KeyValueCache* caches[1] = {&cache};
+  attention::AttentionConfig config;
+  attention::AttentionInput input;
+  attention::AttentionOutput output;
+};
+
 TEST(KeyValueCache, ShowsTheWeightsOfTheFullPass) {
   for (const auto kept : {attention::Precision::single, attention::Precision::bfloat16}) {
     const Problem problem = kept == attention::Precision::single ? text() : rounded_text();
-    KeyValueCache cache(problem.config, kept);
-    append(cache, problem, 0, 540);
-    cache.evict_before(1);
-    attention::AttentionConfig config = problem.config;
-    config.key_offset = 530;
-    config.left_window = 200;
-    const auto found = [&] {
-      const KeyValueCache* caches[] = {&cache};
-      attention::AttentionInput input;
-      input.query_len = 10;
-      input.key_len = 540;
-      input.query = rows_of(problem.query, 540, 530, 10);
-      input.caches = caches;
-      const auto output = attention::fused_attention(config, input);
-      const attention::RebuiltWeights source(config, input, {floats(output.row_reference), floats(output.row_sum)},
-                                             capture::Stage::kernel_scores);
-      std::vector<float> area(3 * 77);
-      source.tile({0, 4, 2, 3, 450, 77}, area);
-      std::vector<float> hidden(300);
-      source.tile({0, 4, 2, 1, 0, 300}, hidden);
-      for (const float score : hidden) EXPECT_EQ(score, -std::numeric_limits<float>::infinity());
-      return area;
-    }();
+    const Windowed windowed(problem, kept);
+    const attention::RebuiltWeights source = windowed.weights(capture::Stage::kernel_scores);
+    std::vector<float> found(3 * 77), expected(3 * 77), hidden(300);
+    source.tile({0, 4, 2, 3, 450, 77}, found);
+    source.tile({0, 4, 2, 1, 0, 300}, hidden);
+    for (const float score : hidden) EXPECT_EQ(score, -std::numeric_limits<float>::infinity());
     const attention::RebuiltWeights scores(problem.config, problem.input(), {}, capture::Stage::kernel_scores);
-    std::vector<float> expected(3 * 77);
     scores.tile({0, 4, 532, 3, 450, 77}, expected);
     EXPECT_TRUE(same_bits(found, expected));
   }
 }
 
-// All stages of a query, some heads at a time, in a window over a cache whose first tile is gone.
+// All stages of a query, some heads at a time.
 TEST(KeyValueCache, ShowsARowOfSeveralHeadsAsOneAfterTheOther) {
   for (const auto kept : {attention::Precision::single, attention::Precision::bfloat16}) {
     const Problem problem = text();
-    KeyValueCache cache(problem.config, kept);
-    append(cache, problem, 0, 540);
-    cache.evict_before(1);
-    attention::AttentionConfig config = problem.config;
-    config.key_offset = 530;
-    config.left_window = 200;
-    const KeyValueCache* caches[] = {&cache};
-    attention::AttentionInput input;
-    input.query_len = 10;
-    input.key_len = 540;
-    input.query = rows_of(problem.query, 540, 530, 10);
-    input.caches = caches;
-    const auto output = attention::fused_attention(config, input);
+    const Windowed windowed(problem, kept);
     using capture::Stage;
     for (const Stage stage : {Stage::raw_scores, Stage::scores, Stage::kernel_scores, Stage::weights}) {
-      const attention::RebuiltWeights source(config, input,
-                                             {output.row_reference.as<float>(), output.row_sum.as<float>()}, stage);
+      const attention::RebuiltWeights source = windowed.weights(stage);
       const size_t heads = source.num_heads();
       for (size_t first = 0; first < heads; ++first) {
         for (size_t count = 1; first + count <= heads; ++count) {

@@ -12,6 +12,7 @@ with llama-cpp-python 0.3.36 and gguf 0.19.0.
 """
 import argparse
 import collections
+import contextlib
 import json
 import pathlib
 import random
@@ -99,23 +100,30 @@ def vocabulary(all_texts):
     return letters + found + whole + [MASK], [f"{letters[a]} {letters[b]}" for a, b in order]
 
 
-def write_gguf(path, name, tokens, merges, begins):
+@contextlib.contextmanager
+def gguf_file(path, model):
+    """A writer of a file without tensors, with what llama.cpp asks for before it reads a tokenizer of the model."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(512)
     for key in ("embedding_length", "feed_forward_length", "block_count"):
         getattr(writer, f"add_{key}")(8)
     writer.add_head_count(1)
     writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre(name)
-    writer.add_token_list(tokens)
-    writer.add_token_types([CONTROL if token == MASK else NORMAL for token in tokens])
-    writer.add_token_merges(merges)
-    if begins is not None:
-        writer.add_add_bos_token(begins)
+    writer.add_tokenizer_model(model)
+    yield writer
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
+
+
+def write_gguf(path, name, tokens, merges, begins):
+    with gguf_file(path, "gpt2") as writer:
+        writer.add_tokenizer_pre(name)
+        writer.add_token_list(tokens)
+        writer.add_token_types([CONTROL if token == MASK else NORMAL for token in tokens])
+        writer.add_token_merges(merges)
+        if begins is not None:
+            writer.add_add_bos_token(begins)
 
 
 def hash_of(ids):

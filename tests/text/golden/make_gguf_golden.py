@@ -20,12 +20,11 @@ import subprocess
 import sys
 import tempfile
 
-import gguf
 import llama_cpp
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
-from make_cuts_golden import PARTS, hash_of
+from make_cuts_golden import PARTS, gguf_file, hash_of
 from make_golden import DATA, keep, pack
 
 GOLDEN = DATA / "gguf_golden.json"
@@ -51,26 +50,17 @@ def more_texts():
 
 
 def write_gguf(path, model, tokens, types, scores, fields):
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_context_length(512)
-    for key in ("embedding_length", "feed_forward_length", "block_count"):
-        getattr(writer, f"add_{key}")(8)
-    writer.add_head_count(1)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_tokenizer_model(model)
-    writer.add_token_list(tokens)
-    writer.add_token_types(types)
-    writer.add_token_scores(scores)
-    for key, value in fields.items():
-        if isinstance(value, bool):
-            writer.add_bool(f"tokenizer.ggml.{key}", value)
-        elif isinstance(value, bytes):
-            writer.add_array(f"tokenizer.ggml.{key}", value)
-        else:
-            writer.add_uint32(f"tokenizer.ggml.{key}", value)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.close()
+    with gguf_file(path, model) as writer:
+        writer.add_token_list(tokens)
+        writer.add_token_types(types)
+        writer.add_token_scores(scores)
+        for key, value in fields.items():
+            if isinstance(value, bool):
+                writer.add_bool(f"tokenizer.ggml.{key}", value)
+            elif isinstance(value, bytes):
+                writer.add_array(f"tokenizer.ggml.{key}", value)
+            else:
+                writer.add_uint32(f"tokenizer.ggml.{key}", value)
 
 
 def wordpiece_vocabulary(tokenizer_json):
