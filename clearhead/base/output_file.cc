@@ -25,16 +25,26 @@ void flush_folder(const std::filesystem::path& file) {
   ::close(descriptor);
 }
 
+// Where a symbolic link leads, link by link, also if nothing is there yet: replacing the link itself would lose it.
+std::filesystem::path end_of_links(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as many as the system follows
+  std::error_code problem;
+  for (int link = 0; std::filesystem::is_symlink(path, problem); ++link) {
+    if (link == kMostLinks) fail(quoted(path.string(), 400), "a link that ends at a file", "links that go in circles");
+    const std::filesystem::path target = std::filesystem::read_symlink(path, problem);
+    if (problem) fail(quoted(path.string(), 400), "a link that can be read", problem.message());
+    path = path.parent_path() / target;  // an absolute target stands alone
+  }
+  return path;
+}
+
 }  // namespace
 
-OutputFile::OutputFile(const std::filesystem::path& path) : path_(path) {
+OutputFile::OutputFile(const std::filesystem::path& path) : path_(end_of_links(path)) {
   std::error_code ignored;  // what cannot be looked at cannot be created either, and mkostemp says why
   const auto status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     fail(quoted(path.string(), 400), "a file name to write to", "a folder, device or pipe");
-  }
-  if (std::filesystem::is_symlink(path, ignored) && std::filesystem::exists(status)) {
-    path_ = std::filesystem::canonical(path, ignored);
   }
   std::string pattern = fmt::format("{}.part-XXXXXX", path_.string());
   descriptor_ = ::mkostemp(pattern.data(), O_CLOEXEC);

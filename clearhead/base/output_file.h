@@ -11,7 +11,7 @@ namespace clearhead::base {
 
 // A file that appears whole or not at all: written beside its place under another name, flushed to disk and
 // renamed by commit(). Without commit() the destructor removes what was written, an older file stays untouched. A
-// symbolic link stays one: what it points to is replaced.
+// symbolic link stays one: what it points to is replaced, or made if it is not there yet.
 // Throws: Error naming the path (no such folder, disk full, a device or a pipe, ...).
 class OutputFile {
  public:

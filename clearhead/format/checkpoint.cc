@@ -70,6 +70,21 @@ std::map<std::string, std::string> read_weight_map(const fs::path& index) {
   return map;
 }
 
+// Refuses an index of whose files some are not there.
+void check_presence(const std::map<std::string, std::string>& weight_map, const fs::path& index) {
+  std::set<std::string> named, missing;
+  std::error_code unreadable;
+  for (const auto& [name, shard] : weight_map) {
+    if (!named.insert(shard).second) continue;
+    if (!fs::exists(index.parent_path() / shard, unreadable)) missing.insert(shard);
+  }
+  if (missing.empty()) return;
+  base::fail(base::quoted(index.string(), 400), fmt::format("the {} files it names beside it", named.size()),
+             fmt::format("{} missing, {}{}", missing.size(), missing.size() == 1 ? "" : "the first ",
+                         base::quoted(*missing.begin())),
+             "bring all files of the model into one folder");
+}
+
 [[noreturn]] void fail_without_parameters(const fs::path& folder) {
   std::string found = "neither";
   std::error_code unreadable;
@@ -139,6 +154,7 @@ void Checkpoint::add_gguf(const fs::path& file) {
 
 void Checkpoint::add_shards(const fs::path& index) {
   const auto weight_map = read_weight_map(index);
+  check_presence(weight_map, index);
   std::vector<SafetensorsFile> files;
   std::map<std::string, size_t> places;  // file name -> place in files
   for (const auto& [name, shard] : weight_map) {

@@ -24,8 +24,15 @@ std::string part_ending(size_t part, size_t parts) { return fmt::format("-{:05}-
 // The number of parts that the first says it has; 1 if it says nothing.
 size_t parts_of(const GgufFile& first) { return first.metadata().find_count("split.count").value_or(1); }
 
-// Opens part number part of parts and checks that it says so itself.
-GgufFile open_part(const fs::path& path, size_t part, size_t parts) {
+// Opens part number part of parts, named by the first, and checks that it says so itself.
+GgufFile open_part(const fs::path& path, size_t part, size_t parts, std::string_view first) {
+  std::error_code missing;
+  if (!fs::exists(path, missing)) {
+    base::fail(
+        first,
+        fmt::format("part {} of its {} parts beside it, {}", part + 1, parts, base::quoted(path.filename().string())),
+        "no file of that name", "bring all parts of the model into one folder");
+  }
   GgufFile file = GgufFile::open(path);
   const size_t no = file.metadata().find_count("split.no").value_or(0), count = parts_of(file);
   if (no != part || count != parts) {
@@ -124,7 +131,7 @@ std::vector<GgufFile> open_gguf_parts(const fs::path& path) {
     }
     const std::string stem = name.substr(0, name.size() - ending.size());
     for (size_t part = 1; part < parts; ++part) {
-      files.push_back(open_part(path.parent_path() / (stem + part_ending(part, parts)), part, parts));
+      files.push_back(open_part(path.parent_path() / (stem + part_ending(part, parts)), part, parts, where));
     }
   }
   check_names(files, where);

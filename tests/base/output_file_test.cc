@@ -100,6 +100,30 @@ TEST(OutputFile, ALinkStaysALink) {
   EXPECT_EQ(read_bytes(folder / "far/real"), "new");
 }
 
+TEST(OutputFile, ALinkToAFileThatIsNotThereYetStaysALink) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "far");
+  std::filesystem::create_symlink("second", folder / "far/first");
+  std::filesystem::create_symlink("far/first", folder / "link");
+  OutputFile file(folder / "link");
+  file.write("new");
+  EXPECT_FALSE(std::filesystem::exists(folder / "far/second"));
+  file.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "far/first"));
+  EXPECT_EQ(read_bytes(folder / "far/second"), "new");
+}
+
+TEST(OutputFile, LinksInCirclesAreRefusedAndLeft) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("b", folder / "a");
+  std::filesystem::create_symlink("a", folder / "b");
+  const std::string text = error_text([&] { OutputFile file(folder / "a"); });
+  EXPECT_NE(text.find("expected a link that ends at a file; found links that go in circles"), std::string::npos)
+      << text;
+  EXPECT_EQ(folder.entries(), 2u);
+}
+
 TEST(OutputFile, AFullDiskLeavesNothingBehind) {
   const TemporaryFolder folder;
   const std::string path = (folder / "out").string();

@@ -198,9 +198,17 @@ TEST_F(HostileIndex, ThatDoesNotBelongToItsFiles) {
       complaint_of(R"({"weight_map":{"a":"one.safetensors","c":"one.safetensors"}})"),
       "[\"index\", tensor \"c\"] expected it in \"one.safetensors\"; found no tensor of that name there; the index "
       "and its files do not belong together");
+}
+
+TEST_F(HostileIndex, OfWhichFilesAreMissing) {
   EXPECT_EQ(
-      complaint_of(R"({"weight_map":{"a":"two.safetensors"}})"),
-      "[\"" + (folder_ / "two.safetensors").string() + "\"] expected a readable file; found No such file or directory");
+      complaint_of(R"({"weight_map":{"a":"one.safetensors","c":"two.safetensors","d":"two.safetensors"}})"),
+      "[\"index\"] expected the 2 files it names beside it; found 1 missing, \"two.safetensors\"; bring all files "
+      "of the model into one folder");
+  std::filesystem::create_symlink("nowhere", folder_ / "two.safetensors");  // as an unfinished download leaves one
+  EXPECT_EQ(complaint_of(R"({"weight_map":{"a":"one.safetensors","c":"two.safetensors","d":"three.safetensors"}})"),
+            "[\"index\"] expected the 3 files it names beside it; found 2 missing, the first \"three.safetensors\"; "
+            "bring all files of the model into one folder");
 }
 
 }  // namespace

@@ -148,7 +148,9 @@ TEST(Gguf, PartsThatDoNotBelongTogether) {
   const auto complaint = [&](const std::filesystem::path& path) { return error_text([&] { open_gguf_parts(path); }); };
   const auto where = [](const std::filesystem::path& path) { return "[\"" + path.string() + "\"] "; };
   tests::write_bytes(first, part(0, 2, "b").text());
-  EXPECT_NE(complaint(first).find("m-00002-of-00002.gguf"), std::string::npos) << complaint(first);
+  EXPECT_EQ(complaint(first), where(first) +
+                                  "expected part 2 of its 2 parts beside it, \"m-00002-of-00002.gguf\"; found no file "
+                                  "of that name; bring all parts of the model into one folder");
   tests::write_bytes(second, part(1, 3, "a").text());
   EXPECT_EQ(complaint(first),
             where(second) + "expected part 2 of 2; found part 2 of 3; the files do not belong together");
