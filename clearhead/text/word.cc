@@ -44,9 +44,10 @@ bool has_han(std::string_view text) {
 }
 
 bool joins_word(std::string_view text, size_t at) {
-  constexpr unsigned kAlone = kPunctuation | kHan;
-  const PropertyTable& table = property_table();
-  return ((table[code_point_before(text, at).value] | table[code_point_at(text, at).value]) & kAlone) == 0;
+  unsigned kinds = 0;
+  if (at > 0) kinds |= property_table()[code_point_before(text, at).value];
+  if (at < text.size()) kinds |= property_table()[code_point_at(text, at).value];
+  return (kinds & (kPunctuation | kHan)) == 0;
 }
 
 }  // namespace clearhead::text

@@ -22,6 +22,7 @@ bool has_han(std::string_view text);
 
 // Do the code points before and after byte `at` of a valid text belong to one word, as far as they tell? Not if one of
 // them is a punctuation mark or a Chinese character: pre-tokenizers that cut at spaces alone leave those together.
+// Beyond an end of the text there is nothing that parts them.
 bool joins_word(std::string_view text, size_t at);
 
 }  // namespace clearhead::text

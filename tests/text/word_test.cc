@@ -5,6 +5,7 @@
 
 #include "clearhead/text/toy_tokenizer.h"
 #include "tests/support/error_text.h"
+#include "tests/text/law_tokenizers.h"
 #include "tests/text/small_tokenizer.h"
 
 namespace clearhead::text::tests {
@@ -28,6 +29,32 @@ TEST(Word, Punctuation) {
   EXPECT_TRUE(has_han("ab\u4f60"));
   EXPECT_FALSE(has_han("ab\u3042"));
   EXPECT_FALSE(has_han(""));
+}
+
+TEST(Word, JoinsByTheCodePointsOfBothSides) {
+  const std::string_view text = "ab, \u4f60\u00e9x";  // bytes: a b , space, 3, 2, x
+  EXPECT_TRUE(joins_word(text, 1));
+  EXPECT_FALSE(joins_word(text, 2)) << "a mark follows";
+  EXPECT_FALSE(joins_word(text, 7)) << "a Chinese character precedes";
+  EXPECT_TRUE(joins_word(text, 9));
+}
+
+// A piece may stand at an end of the text, as the space that was trimmed from the offsets of byte-level pairs: nothing
+// before it or behind it may be read.
+TEST(Word, NothingIsReadBeyondAnEndOfTheText) {
+  const std::vector<char> bytes = {'!', 'a', '!'};  // no zero behind it
+  const std::string_view all(bytes.data(), bytes.size());
+  EXPECT_TRUE(joins_word(all.substr(1, 1), 0));
+  EXPECT_TRUE(joins_word(all.substr(1, 1), 1));
+  EXPECT_FALSE(joins_word(all, 0));
+  EXPECT_FALSE(joins_word(all, 3));
+  EXPECT_TRUE(joins_word("", 0));
+
+  const Tokenizer trimming = from(byte_level_json(byte_level_step(true), true));
+  const std::vector<char> spaced = {'a', ' ', ' ', ' '};
+  const Encoding encoding = trimming.encode({spaced.data(), spaced.size()});
+  EXPECT_EQ(shown(encoding), "a[0,1) \u0120\u0120[3,3) \u0120[4,4)");
+  EXPECT_EQ(word_groups(encoding), (Groups{{0, 1}, {1, 3}}));
 }
 
 TEST(ToyTokenizer, CutsAtSpacePunctuationAndHan) {
