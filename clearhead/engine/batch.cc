@@ -17,6 +17,7 @@
 #include "clearhead/capture/batch_recorder.h"
 #include "clearhead/engine/memory_estimate.h"
 #include "clearhead/engine/rebuilt.h"
+#include "clearhead/engine/text_error.h"
 #include "clearhead/model/workspace.h"
 
 namespace clearhead::engine {
@@ -83,10 +84,8 @@ class Batch::Runner {
   auto about_text(size_t index, size_t count, const Work& work) const {
     try {
       return work();
-    } catch (const base::Error& error) {
-      const std::string name =
-          options_.name_of ? options_.name_of(index) : fmt::format("text {} of {}", index + 1, count);
-      throw base::Error(error.fault(), fmt::format("{}: {}", name, error.what()));
+    } catch (const base::Error&) {
+      throw_about(options_.name_of ? options_.name_of(index) : fmt::format("text {} of {}", index + 1, count));
     }
   }
 

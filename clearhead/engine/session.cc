@@ -18,6 +18,7 @@
 #include "clearhead/capture/trace_writer.h"
 #include "clearhead/engine/memory_estimate.h"
 #include "clearhead/engine/rebuilt.h"
+#include "clearhead/engine/text_error.h"
 #include "clearhead/format/checkpoint.h"
 #include "clearhead/format/known_models.h"
 #include "clearhead/model/families/family.h"
@@ -248,8 +249,10 @@ TokenizedText Session::tokenize_quoted(std::string_view text, std::span<const Qu
   const size_t seq_len = encoding.tokens.size(), context_len = config().context_len;
   if (context_len != 0 && seq_len > context_len) {
     if (!truncate) {
-      base::refuse("text", fmt::format("at most {} tokens, the positions of {}", context_len, base::quoted(name())),
-                   fmt::format("{} tokens", seq_len), "shorten the text, or let it be truncated (--truncate)");
+      throw TextTooLong(base::Fault::usage,
+                        fmt::format("[text] expected at most {} tokens, the positions of {}; found {} tokens; shorten "
+                                    "the text, or let it be truncated",
+                                    context_len, base::quoted(name()), seq_len));
     }
     cut_tokens(encoding.tokens, context_len);
     result.cut = seq_len - context_len;

@@ -73,8 +73,8 @@ class Session {
   // What a user may want to know about the files, one line each.
   const std::vector<std::string>& warnings() const;
 
-  // Throws: Error (usage) if the text has no token beside the special ones; with both numbers if there are more tokens
-  // than positions and truncate is off.
+  // Throws: Error (usage) if the text has no token beside the special ones; TextTooLong with both numbers if there are
+  // more tokens than positions and truncate is off.
   TokenizedText tokenize(std::string_view text, bool truncate = false) const;
   // The same where control tokens that stand in a quoted part are read as the letters they are written with: what a
   // person says cannot end the turn.

@@ -221,7 +221,8 @@ std::string draw_lesson(const capture::Trace& trace, const std::vector<LessonSte
     names.push_back(steps[i].name);
     if (only.empty() || steps[i].name == only) page += drawer.step(steps[i], i, steps.size());
   }
-  if (page.empty()) base::refuse("--step", fmt::format("one of {}", fmt::join(names, ", ")), base::quoted(only));
+  if (page.empty())
+    base::refuse("lesson", fmt::format("one of the steps {}", fmt::join(names, ", ")), base::quoted(only));
   return page + drawer.ending();
 }
 

@@ -98,7 +98,11 @@ class BadInput(unittest.TestCase):
 
     def test_more_tokens_than_positions(self):
         long = "cat " * 600
-        self.refused(2, ["512", "602"], "attend", long)
+        trace = str(self.folder / "t.safetensors")
+        for command in (["attend"], ["attend", "--layer", "0", "--json"], ["heads"], ["tokenize"], ["lesson"], ["verify"], ["record", "--output", trace]):
+            self.refused(2, ["512", "602", "shorten the text, or let it be truncated (--truncate)"], *command, long)
+        for command in ("heads", "tokenize"):
+            self.refused(2, ["line 2: ", "602", "(--truncate)"], command, "--lines", "--json", "--file", "-", stdin=f"a\n{long}\n".encode())
         done = run("tokenize", long, "--truncate", "--json")
         self.assertEqual(len(json.loads(done.out)["tokens"]), 512)
         self.assertIn("cut", done.err)

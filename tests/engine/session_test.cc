@@ -194,7 +194,7 @@ TEST(Session, TooManyTokensAreRefusedWithBothNumbersOrCut) {
   EXPECT_EQ(session.tokenize(fits, true).cut, 0U);
   const std::string complaint = fmt::format(
       "usage: [text] expected at most 9 tokens, the positions of \"{}\"; found 10 tokens; shorten the "
-      "text, or let it be truncated (--truncate)",
+      "text, or let it be truncated",
       small.folder().string());
   EXPECT_EQ(error_text([&] { session.tokenize(long_text); }), complaint);
   EXPECT_EQ(error_text([&] { session.encode(long_text); }), complaint);

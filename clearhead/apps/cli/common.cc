@@ -18,6 +18,7 @@
 #include "clearhead/base/memory.h"
 #include "clearhead/base/parallel.h"
 #include "clearhead/base/utf8.h"
+#include "clearhead/engine/text_error.h"
 #include "clearhead/format/known_models.h"
 #include "clearhead/text/tokenizer.h"
 #include "clearhead/text/word.h"
@@ -104,8 +105,8 @@ std::string work_on_line(const TextFlags& flags, size_t place, const TextWork& w
   const std::string name = flags.name_of(place);
   try {
     return work(flags.texts()[place], name);
-  } catch (const base::Error& error) {
-    throw base::Error(error.fault(), fmt::format("{}: {}", name, error.what()));
+  } catch (const base::Error&) {
+    engine::throw_about(name);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "clearhead/base/interrupt.h"
 #include "clearhead/base/target.h"
 #include "clearhead/base/version.h"
+#include "clearhead/engine/text_error.h"
 
 namespace clearhead::apps {
 namespace {
@@ -122,6 +123,9 @@ int run_and_report(int argc, char** argv) {
     return kDone;
   } catch (const base::Interrupted&) {
     return kInterrupted;
+  } catch (const engine::TextTooLong& error) {
+    note(fmt::format("{} (--truncate)", error.what()));
+    return kWrongUsage;
   } catch (const base::Error& error) {
     note(error.what());
     return error.fault() == base::Fault::usage ? kWrongUsage : kFailed;
