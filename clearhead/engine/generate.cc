@@ -54,24 +54,38 @@ class NewText {
   std::string kept_back_;  // of the prompt's text, which comes before that of the new tokens
 };
 
-// The text of the new tokens as it grows.
+// The new tokens and their text as they grow. Those that only a stop text is made of are taken back.
 class Writer {
  public:
-  Writer(const Session& session, std::span<const int64_t> prompt_ids, const GenerateOptions& options)
-      : new_text_(session, prompt_ids), options_(options) {}
+  // result has the ids of the prompt.
+  Writer(const Session& session, const GenerateOptions& options, Generated& result)
+      : session_(session), new_text_(session, result.prompt_ids), options_(options), result_(result) {}
 
   // Takes one more token and hands on what is certain by now. Returns whether a stop text was written.
-  bool add(int64_t id) { return write(new_text_.add(id)); }
+  bool add(int64_t id, std::vector<Look> looks) {
+    result_.ids.push_back(id);
+    result_.looks.push_back(std::move(looks));
+    write(new_text_.add(id));
+    ends_.push_back(text_.size());
+    if (!stopped_) hand_on_tokens(certain_tokens());
+    return stopped_;
+  }
 
   // Hands on the rest.
-  std::string finish() {
+  void finish() {
     if (!stopped_) write(new_text_.finish());
     hand_on(text_.size());
-    return std::move(text_);
+    if (stopped_) {
+      result_.stopped_by = "stop";
+      while (result_.ids.size() > told_tokens_ && holds_text(result_.ids.size() - 1)) result_.ids.pop_back();
+      result_.looks.resize(result_.ids.size());
+    }
+    hand_on_tokens(result_.ids.size());
+    result_.text = std::move(text_);
   }
 
  private:
-  bool write(std::string_view more) {
+  void write(std::string_view more) {
     text_ += more;
     for (const std::string& stop : options_.stop) {
       const size_t place = stop.empty() ? std::string::npos : text_.find(stop, told_);
@@ -80,7 +94,6 @@ class Writer {
       stopped_ = true;
     }
     if (!stopped_) hand_on(certain());
-    return stopped_;
   }
 
   // Bytes of the text that are no beginning of a stop text.
@@ -103,10 +116,37 @@ class Writer {
     told_ = end;
   }
 
+  // Tokens that stay whatever comes: those whose text was handed on; all where nothing can stop it.
+  size_t certain_tokens() const {
+    if (options_.stop.empty()) return ends_.size();
+    auto count = static_cast<size_t>(std::ranges::upper_bound(ends_, told_) - ends_.begin());
+    while (count > 1 && ends_[count - 1] == ends_[count - 2]) --count;  // a part of a character that is to come
+    return count == 1 && ends_[0] == 0 ? 0 : count;
+  }
+
+  // Do the first new tokens alone say all of the text?
+  bool holds_text(size_t count) const {
+    NewText first(session_, result_.prompt_ids);
+    std::string text;
+    for (size_t i = 0; i < count; ++i) text += first.add(result_.ids[i]);
+    return (text + first.finish()).starts_with(text_);
+  }
+
+  void hand_on_tokens(size_t count) {
+    for (; told_tokens_ < count; ++told_tokens_) {
+      const std::span<const int64_t> one(&result_.ids[told_tokens_], 1);
+      if (options_.on_token) options_.on_token(session_.decode(one), result_.looks[told_tokens_]);
+    }
+  }
+
+  const Session& session_;
   NewText new_text_;
   const GenerateOptions& options_;
+  Generated& result_;
   std::string text_;
-  size_t told_ = 0;  // bytes of text_ that were handed on
+  std::vector<size_t> ends_;  // [ids] bytes of text_ with each
+  size_t told_ = 0;           // bytes of text_ that were handed on
+  size_t told_tokens_ = 0;
   bool stopped_ = false;
 };
 
@@ -169,7 +209,7 @@ Generated generate(const Session& session, const TokenizedText& tokens, const Ge
 
   Reader reader(session.transformer(), options.compute, options.cache);
   Sampler sampler(options.sampling);
-  Writer writer(session, result.prompt_ids, options);
+  Writer writer(session, options, result);
   Looker looker(options.looks, std::move(resting));
   std::vector<int64_t> seen = result.prompt_ids;
   auto start = std::chrono::steady_clock::now();
@@ -183,19 +223,12 @@ Generated generate(const Session& session, const TokenizedText& tokens, const Ge
       result.stopped_by = "end";
       break;
     }
-    result.ids.push_back(id);
     seen.push_back(id);
-    result.looks.push_back(looker.take());
-    const bool stopped = writer.add(id);
-    if (options.on_token) options.on_token(session.decode(std::span(&seen.back(), 1)), result.looks.back());
-    if (stopped) {
-      result.stopped_by = "stop";
-      break;
-    }
+    if (writer.add(id, looker.take())) break;
     if (result.ids.size() < most) logits = reader.read(std::span(&seen.back(), 1), &looker);
   }
   result.seconds = seconds_since(start);
-  result.text = writer.finish();
+  writer.finish();
   if (options.compute != linear::Compute::single) {
     const size_t count = std::min(kErrorTokens, result.prompt_ids.size());
     result.compute_error = compute_error(session.transformer(), std::span(result.prompt_ids).first(count));

@@ -22,7 +22,7 @@ namespace clearhead::engine {
 struct GenerateOptions {
   size_t max_tokens = 128;
   Sampling sampling = {};
-  std::vector<std::string> stop = {};       // texts that end the writing; they are left out
+  std::vector<std::string> stop = {};       // texts that end the writing; they are left out, and their tokens too
   size_t looks = 0;                         // of each new token: so many heads that look hardest (Looker); 0: none
   std::optional<size_t> memory_limit = {};  // bytes; absent: half of what is free
   // What products with the parameters of the blocks are computed in. bfloat16 is refused where the machine has no
@@ -32,14 +32,16 @@ struct GenerateOptions {
   attention::Precision cache = attention::Precision::single;
   // Called with text that will not change any more, whole characters at a time.
   std::function<void(std::string_view text)> on_text = {};
-  // Called after each new token, with what the heads looked at when it was chosen.
+  // Called for each new token that stays, with what the heads looked at when it was chosen: at once, or where a stop
+  // text may have begun, when it has not.
   std::function<void(const std::string& text, const std::vector<Look>& looks)> on_token = {};
 };
 
 // A text and its continuation.
 struct Generated {
-  std::vector<int64_t> prompt_ids, ids;  // ids: the new ones
-  std::string text;                      // of the new ones
+  // ids: the new tokens, as few as hold the text. Where a stop text begins inside a token, the last reaches beyond it.
+  std::vector<int64_t> prompt_ids, ids;
+  std::string text;                      // of the new ones, up to a stop text
   std::string stopped_by;                // "end", "length", "stop" or "context"
   std::vector<std::vector<Look>> looks;  // [ids]
   double prompt_seconds = 0, seconds = 0;

@@ -60,6 +60,15 @@ class Generate(unittest.TestCase):
         stopped = document("generate", "What is the capital of France?", "--chat", "chatml", "--stop", "Paris")
         self.assertEqual(stopped["text"], answer["text"][:answer["text"].index("Paris")])
         self.assertEqual(stopped["stopped_by"], "stop")
+        self.assertEqual(stopped["ids"], answer["ids"][:len(stopped["ids"])])
+        whole = document("generate", BEGUN, "--max-tokens", "8", "--attend")
+        word = whole["text"].split()[3]
+        cut = document("generate", BEGUN, "--max-tokens", "8", "--attend", "--stop", " " + word)
+        self.assertEqual(cut["text"], whole["text"][:whole["text"].index(" " + word)])
+        self.assertLess(len(cut["ids"]), len(whole["ids"]))
+        self.assertEqual(cut["looks"], whole["looks"][:len(cut["ids"])])
+        lines = run("generate", BEGUN, "--max-tokens", "8", "--attend", "--stop", " " + word).out.splitlines()
+        self.assertEqual(lines, run("generate", BEGUN, "--max-tokens", "8", "--attend").out.splitlines()[:len(cut["ids"])])
         self.assertEqual(run("generate", BEGUN, "--max-tokens", "0").out, "\n")
 
     def test_a_cache_in_bfloat16_says_what_it_changes(self):

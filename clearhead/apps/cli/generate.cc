@@ -179,7 +179,9 @@ void add_generate(CLI::App& program, Action& action) {
       ->check(whole_number)
       ->type_name("N");
   add_sampling_flags(command, flags->options.sampling);
-  command.add_option("--stop", flags->options.stop, "stop before this text; may be given several times")
+  command
+      .add_option("--stop", flags->options.stop,
+                  "stop before this text, and leave out its tokens; may be given several times")
       ->type_name("TEXT")
       ->allow_extra_args(false);
   CLI::Option* chat =
