@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clearhead/engine/chat.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <utility>
 
 #include "clearhead/base/error.h"
@@ -19,12 +22,6 @@ constexpr Row kStyles[] = {{ChatStyle::chatml, "chatml", "<|im_start|>"},
                            {ChatStyle::llama3, "llama3", "<|start_header_id|>"},
                            {ChatStyle::gemma, "gemma", "<start_of_turn>"},
                            {ChatStyle::llama2, "llama2", "[INST]"}};
-
-std::string names() {
-  std::string list;
-  for (const Row& row : kStyles) list += (list.empty() ? "" : ", ") + std::string(row.name);
-  return list;
-}
 
 // A prompt as it is put together.
 class Put {
@@ -55,16 +52,22 @@ ChatStyle recognise_chat(std::string_view chat_template) {
   for (const Row& row : kStyles) {
     if (chat_template.find(row.mark) != std::string_view::npos) return row.style;
   }
-  base::refuse("chat", "a model with a chat template of one of the styles " + names(),
-               chat_template.empty() ? "a model without a template" : "another template",
-               "name a style, or leave chat out");
+  base::refuse(
+      "chat", fmt::format("a model with a chat template of one of the styles {}", fmt::join(chat_names(), ", ")),
+      chat_template.empty() ? "a model without a template" : "another template", "name a style, or leave chat out");
 }
 
-ChatStyle parse_chat(std::string_view name) {
+std::vector<std::string_view> chat_names() {
+  std::vector<std::string_view> names;
+  for (const Row& row : kStyles) names.push_back(row.name);
+  return names;
+}
+
+std::optional<ChatStyle> find_chat(std::string_view name) {
   for (const Row& row : kStyles) {
     if (row.name == name) return row.style;
   }
-  base::refuse("chat", "one of " + names(), base::quoted(name));
+  return std::nullopt;
 }
 
 ChatPrompt chat_prompt(ChatStyle style, std::string_view system, std::string_view question) {

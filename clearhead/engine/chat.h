@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +17,10 @@ enum class ChatStyle { chatml, llama3, llama2, gemma };
 // Throws: Error (usage) if it is none that is known here, or empty.
 ChatStyle recognise_chat(std::string_view chat_template);
 
-// "chatml", "llama3", "llama2" or "gemma". Throws: Error (usage) for any other name.
-ChatStyle parse_chat(std::string_view name);
+// What the styles are called: chatml, llama3, gemma, llama2.
+std::vector<std::string_view> chat_names();
+// The style of that name; none if there is none.
+std::optional<ChatStyle> find_chat(std::string_view name);
 
 // A text as a chat model reads it, and the parts of it that people wrote.
 struct ChatPrompt {

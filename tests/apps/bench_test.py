@@ -35,6 +35,8 @@ class Bench(unittest.TestCase):
         self.assertGreater(rows["prompt 20", "none", "f32"]["tokens_per_second"], 0)
         self.assertGreater(rows["decode 5", "looks", "f32"]["tokens_per_second"], 0)
         self.assertEqual(run("bench", "decoder", "--shape", "think 5").returncode, 2)
+        chosen = "clearhead: model smollm2-135m-instruct (choose another with --model)\n"
+        self.assertEqual(run("bench", "decoder", "--quick", "--threads", "1", "--shape", "prompt 2").err, chosen)
 
     def test_bench_takes_turns_with_another_program(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -17,9 +17,9 @@ TEST(Chat, TemplatesAreToldByTheirMarks) {
   EXPECT_EQ(recognise_chat("{{ '[INST] ' }}"), ChatStyle::llama2);
   EXPECT_NE(error_text([] { recognise_chat("{{ 'x' }}"); }).find("found another template"), std::string::npos);
   EXPECT_NE(error_text([] { recognise_chat(""); }).find("found a model without a template"), std::string::npos);
-  EXPECT_EQ(parse_chat("gemma"), ChatStyle::gemma);
-  EXPECT_EQ(error_text([] { parse_chat("x"); }),
-            "usage: [chat] expected one of chatml, llama3, gemma, llama2; found \"x\"");
+  EXPECT_EQ(find_chat("gemma"), ChatStyle::gemma);
+  EXPECT_EQ(find_chat("x"), std::nullopt);
+  for (const std::string_view name : chat_names()) EXPECT_TRUE(find_chat(name)) << name;
 }
 
 TEST(Chat, AQuestionIsPutAsTheModelWantsIt) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -19,7 +21,6 @@ namespace clearhead::apps {
 namespace {
 
 constexpr size_t kTextBytes = 1'000'000, kQuickTextBytes = 20'000;
-constexpr const char* kWriter = "smollm2-135m-instruct";
 constexpr double kQuickOperations = 1e8;  // of a shape that --quick measures
 constexpr const char* kMemoryShape = "1x9/3 16384 64 causal";
 constexpr const char* kQuickMemoryShape = "1x9/3 512 64 causal";
@@ -74,9 +75,10 @@ std::optional<engine::Session> decoder_session(const Flags& flags) {
   if (flags.what.empty()) {
     const format::KnownModel* writer = format::find_known_model(kWriter);
     if (writer == nullptr || !format::present(*writer)) return std::nullopt;
+    note(fmt::format("model {} for the decoder (choose another with bench decoder --model)", kWriter));
+    return engine::Session::open(kWriter);
   }
-  const bool named = flags.what == "decoder" && !flags.model.empty();
-  return engine::Session::open(named ? flags.model : kWriter);
+  return engine::Session::open(writer_or_default(flags.model));
 }
 
 void check(const Flags& flags) {

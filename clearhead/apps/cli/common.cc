@@ -100,6 +100,10 @@ bool needs_chinese(const std::vector<std::string>& texts) {
       texts, [&](const std::string& text) { return text::has_han(text) && tokenizer.encode(text).unknown_count > 0; });
 }
 
+void note_choice(const std::string& model, const std::string& reason = "") {
+  note(fmt::format("model {}{} (choose another with --model)", model, reason));
+}
+
 // An error in one of many lines says which it was.
 std::string work_on_line(const TextFlags& flags, size_t place, const TextWork& work) {
   const std::string name = flags.name_of(place);
@@ -182,8 +186,14 @@ std::string model_or_default(const std::string& model, const std::vector<std::st
       reason = fmt::format("; {} reads Chinese: clearhead fetch {}", kChineseModel, kChineseModel);
     }
   }
-  note(fmt::format("model {}{} (choose another with --model)", chosen, reason));
+  note_choice(chosen, reason);
   return chosen;
+}
+
+std::string writer_or_default(const std::string& model) {
+  if (!model.empty()) return model;
+  note_choice(kWriter);
+  return kWriter;
 }
 
 void note_about(const std::string& name, const std::string& text) { note(name.empty() ? text : name + ": " + text); }

@@ -54,6 +54,10 @@ void add_model_flag(CLI::App& command, std::string& model);
 // named none: minilm, or a model that reads Chinese where minilm lacks pieces for it.
 std::string model_or_default(const std::string& model, const std::vector<std::string>& texts = {});
 
+// The model that continues texts if the user named none; its name, said on standard error, where model is empty.
+inline constexpr const char* kWriter = "smollm2-135m-instruct";
+std::string writer_or_default(const std::string& model);
+
 // Says on standard error where a text is not UTF-8, if it is not.
 void report_invalid_text(const std::string& text, const std::string& name = "");
 

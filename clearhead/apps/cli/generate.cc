@@ -2,6 +2,7 @@
 #include "clearhead/engine/generate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -25,8 +26,8 @@
 namespace clearhead::apps {
 namespace {
 
-constexpr const char* kWriter = "smollm2-135m-instruct";  // if the user names no model
-constexpr size_t kLooks = 3;                              // heads shown of each new token
+constexpr size_t kLooks = 3;  // heads shown of each new token
+constexpr std::string_view kRecognise = "auto";
 constexpr size_t kTokenColumns = 16;
 
 struct Flags {
@@ -109,12 +110,20 @@ std::string generated_json(const std::string& model, const engine::Generated& re
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-engine::TokenizedText asked(const Flags& flags, const engine::Session& session) {
+// Before a model is loaded: none is a style that the files of the model tell.
+std::optional<engine::ChatStyle> named_chat(const Flags& flags) {
+  if (!flags.chat_given || flags.chat == kRecognise) return std::nullopt;
+  if (const auto style = engine::find_chat(flags.chat)) return style;
+  base::refuse("--chat", fmt::format("one of {}, {}", kRecognise, fmt::join(engine::chat_names(), ", ")),
+               base::quoted(flags.chat));
+}
+
+engine::TokenizedText asked(const Flags& flags, std::optional<engine::ChatStyle> chat_style,
+                            const engine::Session& session) {
   const std::string prompt = read_prompt(flags);
   report_invalid_text(prompt);
   if (!flags.chat_given) return session.tokenize(prompt, true);
-  const engine::ChatStyle style =
-      flags.chat == "auto" ? engine::recognise_chat(session.chat_template()) : engine::parse_chat(flags.chat);
+  const engine::ChatStyle style = chat_style ? *chat_style : engine::recognise_chat(session.chat_template());
   const engine::ChatPrompt chat = engine::chat_prompt(style, flags.system, prompt);
   return session.tokenize_quoted(chat.text, chat.quoted, true);
 }
@@ -132,9 +141,10 @@ engine::Generated write_on(const engine::Session& session, const engine::Tokeniz
 
 void run(const Flags& flags) {
   const views::Style style = flags.output.apply();
-  const engine::Session session = open_session(flags.model.empty() ? kWriter : flags.model);
+  const auto chat_style = named_chat(flags);
+  const engine::Session session = open_session(writer_or_default(flags.model));
   for (const std::string& warning : session.warnings()) note(warning);
-  const engine::TokenizedText prompt = asked(flags, session);
+  const engine::TokenizedText prompt = asked(flags, chat_style, session);
   engine::GenerateOptions options = flags.options;
   if (!flags.memory_limit.empty()) options.memory_limit = parse_bytes(flags.memory_limit, "--memory-limit");
   if (flags.compute == "bf16") options.compute = linear::Compute::bfloat16;
@@ -185,7 +195,10 @@ void add_generate(CLI::App& program, Action& action) {
       ->type_name("TEXT")
       ->allow_extra_args(false);
   CLI::Option* chat =
-      command.add_option("--chat", flags->chat, "put the prompt as a question: auto, chatml, llama3, llama2 or gemma")
+      command
+          .add_option("--chat", flags->chat,
+                      fmt::format("put the prompt as a question, in the style {} (told by the model), {}", kRecognise,
+                                  fmt::join(engine::chat_names(), ", ")))
           ->type_name("STYLE");
   command.add_option("--system", flags->system, "with --chat: an instruction before the question")
       ->needs(chat)
