@@ -55,6 +55,11 @@ std::string Labels::percent(double weight) const {
   return fill_in(word("percent"), {{"value", Text(value)}}).str();
 }
 
+Text Labels::token_count(size_t count, Ink ink) const {
+  return fill_in(word(count == 1 ? "token_count_one" : "token_count"),
+                 {{"tokens", pen_.write(fmt::format("{}", count), ink)}});
+}
+
 Text Labels::head(size_t layer, size_t head) const {
   return fill_in(word("head"), {{"layer", pen_.write(fmt::format("{}", layer), Ink::strong)},
                                 {"head", pen_.write(fmt::format("{}", head), Ink::strong)}});

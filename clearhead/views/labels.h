@@ -32,6 +32,8 @@ class Labels {
   Text leading_token(const capture::TraceToken& token, size_t place, size_t seq_len) const;
   // "89 %"; a weight that rounds to 0 without being 0 is "<1 %".
   std::string percent(double weight) const;
+  // "1 token", "8 tokens"; ink: of the number.
+  Text token_count(size_t count, Ink ink = Ink::plain) const;
   // "layer 5 head 11".
   Text head(size_t layer, size_t head) const;
   std::string_view kind(HeadKind kind) const;

@@ -65,7 +65,7 @@ struct LessonStep {
 struct LessonFocus {
   size_t layer = 0, head = 0;
   size_t query = 0;  // the token that looks
-  size_t key = 0;    // the token that it looks at most, itself and special tokens aside if others are there
+  size_t key = 0;    // the token that it looks at most, itself and special tokens aside if it looks at others
 };
 
 // Pairs of a head's dimensions that rotary positions turn: i and i + dim / 2, or 2 i and 2 i + 1 if interleaved.
@@ -88,7 +88,8 @@ struct LessonOptions {
 };
 
 // The focus that tells most: the strongest link of the most telling head; with from, of the head that is most telling
-// for that token. Throws: Error if the trace has no weights.
+// for that token. Without a link of over a hundredth: the other word that the token (the last word) looks at most in
+// any head; without such a word, what it looks at most. Throws: Error if the trace has no weights.
 LessonFocus choose_focus(const capture::Trace& trace, const std::vector<HeadSummary>& heads_in_order,
                          std::optional<size_t> from);
 

@@ -76,6 +76,8 @@ void LessonBuilder::fill_values() {
       {"reference", at(capture::Stage::row_reference, {0, focus.head, focus.query})},
       {"row_sum", at(capture::Stage::row_sum, {0, focus.head, focus.query})},
       {"unscaled", short_number(unscaled_weight())}};
+  values_["unscaled_rule"] = texts_.text(is_alone() ? "unscaled_alone" : "unscaled", values_);
+  fill_counts();
   const size_t group = num_heads_ / num_kv_heads_;
   values_.insert({{"kv_heads", std::to_string(num_kv_heads_)},
                   {"kv_head", std::to_string(kv_head_)},
@@ -92,6 +94,13 @@ void LessonBuilder::fill_values() {
   values_["sum_rule"] =
       texts_.text(types ? "rule_types" : "rule_sum") + (options_.embedding_norm ? texts_.text("rule_norm") : "");
   values_["scaled_rule"] = options_.embedding_scaled ? texts_.text("rule_scaled") : "";
+}
+
+// Words for a number of things.
+void LessonBuilder::fill_counts() {
+  const std::string count = seq_ == 1 ? "one" : "several";
+  values_["tokens"] = texts_.text("tokens_" + count, values_);
+  values_["vectors"] = texts_.text("vectors_" + count, values_);
 }
 
 LessonStep& LessonBuilder::add_step(const std::string& name, std::vector<std::string> shapes,
@@ -178,6 +187,16 @@ std::vector<bool> LessonBuilder::visible() const {
     seen.push_back(score != -std::numeric_limits<float>::infinity());
   }
   return seen;
+}
+
+bool LessonBuilder::is_alone() const { return std::ranges::count(visible(), true) == 1; }
+
+bool LessonBuilder::sees_another_word() const {
+  const std::vector<bool> seen = visible();
+  for (size_t j = 0; j < seq_; ++j) {
+    if (seen[j] && j != options_.focus.query && !trace_.info().tokens[j].special) return true;
+  }
+  return false;
 }
 
 // softmax of the raw scores: what the weight would be had nobody divided.

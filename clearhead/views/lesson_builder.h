@@ -47,7 +47,10 @@ class LessonBuilder {
   void add_mask_step();
   std::string head_label(size_t first, size_t last) const;  // "head 3", "head 3-5"
   std::vector<bool> visible() const;                        // [key] that the query of the focus may see
+  bool is_alone() const;                                    // may the query see itself only?
+  bool sees_another_word() const;
   void fill_values();
+  void fill_counts();
   double unscaled_weight() const;
   std::vector<double> given_lengths() const;  // [key] weight times length of the value
 

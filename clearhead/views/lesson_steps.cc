@@ -12,7 +12,7 @@ namespace clearhead::views {
 using capture::Stage;
 
 void LessonBuilder::add_text_steps() {
-  LessonStep& question = add_step("question", {});
+  LessonStep& question = add_step("question", {}, is_alone() ? "question_alone" : "");
   const LessonFocus& focus = options_.focus;
   question.numbers.push_back(number(Stage::weights, {0, focus.head, focus.query, focus.key}, "p"));
   LessonStep& tokens = add_step("tokens", {fmt::format("text -> [{}]", seq_)});
@@ -85,7 +85,7 @@ void LessonBuilder::add_output_steps() {
   const LessonFocus& focus = options_.focus;
   const std::string one_head =
       fmt::format("[{}, {}] x [{}, {}] -> [{}, {}]", seq_, seq_, seq_, value_dim_, seq_, value_dim_);
-  LessonStep& sum = add_step("head_output", {one_head});
+  LessonStep& sum = add_step("head_output", {one_head}, is_alone() ? "head_output_alone" : "");
   quote_vector(sum, Stage::head_output, {0, focus.query, focus.head}, "o");
   BarList given;
   given.lengths = given.values = given_lengths();
@@ -97,7 +97,8 @@ void LessonBuilder::add_output_steps() {
   sum.picture = std::move(given);
 
   add_step("self_attention", {fmt::format("[{}, {}]", seq_, seq_)}).picture = WeightMap{focus.layer, focus.head};
-  LessonStep& heads = add_step("heads", {fmt::format("{} heads: [{}, {}, {}]", num_heads_, num_heads_, seq_, seq_)});
+  LessonStep& heads = add_step("heads", {fmt::format("{} heads: [{}, {}, {}]", num_heads_, num_heads_, seq_, seq_)},
+                               sees_another_word() ? "" : "heads_no_word");
   heads.picture = HeadRows{focus.layer, focus.query};
   for (size_t head = 0; head < num_heads_; ++head) {
     const size_t key = strongest_key(trace_, focus.layer, head, focus.query);

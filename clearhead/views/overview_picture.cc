@@ -29,11 +29,12 @@ class Overview {
   void draw_title(std::string& output, bool hide_special) const {
     const auto number = [&](size_t value) { return pen_.write(fmt::format("{}", value), Ink::strong); };
     const capture::TraceInfo& info = trace_.info();
-    labels_.title(output, fill_in(labels_.word("overview_title"), {{"model", labels_.name(info.model)},
-                                                                   {"layers", number(info.num_layers)},
-                                                                   {"times", Text(pen_.times())},
-                                                                   {"heads", number(info.num_heads)},
-                                                                   {"tokens", number(tokens_.size())}}));
+    labels_.title(output, fill_in(labels_.word("overview_title"),
+                                  {{"model", labels_.name(info.model)},
+                                   {"layers", number(info.num_layers)},
+                                   {"times", Text(pen_.times())},
+                                   {"heads", number(info.num_heads)},
+                                   {"token_count", labels_.token_count(tokens_.size(), Ink::strong)}}));
     std::vector<capture::TraceToken> shown;
     for (const auto& token : tokens_)
       if (!hide_special || !token.special) shown.push_back(token);

@@ -111,7 +111,7 @@ std::string draw_tokens(const std::vector<capture::TraceToken>& tokens, const St
   const Labels labels(style);
   const Pen& pen = labels.pen();
   std::string output;
-  labels.title(output, fill_in(labels.word("tokens_title"), {{"tokens", Text(fmt::format("{}", tokens.size()))}}));
+  labels.title(output, labels.token_count(tokens.size()));
   labels.title(output, labels.sentence(tokens));
   output += '\n';
   Table table(labels, {{"index", true}, {"text"}, {"piece"}, {"id", true}, {"bytes", true}});

@@ -42,6 +42,39 @@ class LessonOfADecoder(unittest.TestCase):
         self.assertEqual(visible, [1])
         weights = [number["value"] for number in steps["weights"]["numbers"] if number.get("stage") == "weights"]
         self.assertEqual(weights, [1] + [0] * 5)
+        self.assertIn("it may see no other token, so all of its attention, 1, goes to itself", steps["question"]["plain"])
+        self.assertIn("it may see no other word", steps["heads"]["plain"])
+
+
+class LessonOfFewTokens(unittest.TestCase):
+    def told(self, *command):
+        lesson = document("lesson", *command)
+        return lesson, {step["name"]: step["plain"] for step in lesson["steps"]}
+
+    def weight_told(self, lesson):
+        return [number["value"] for number in lesson["steps"][0]["numbers"] if number["label"] == "p"][0]
+
+    def test_a_single_word_looks_at_what_it_looks_at_most(self):
+        lesson, steps = self.told("a", "--model", "minilm")
+        self.assertEqual([lesson["tokens"][lesson[role]]["text"] for role in ("query", "key")], ["a", "[CLS]"])
+        self.assertGreater(self.weight_told(lesson), 0.5)
+        self.assertIn("it gives 1 of its attention to \"[CLS]\"", steps["question"])
+        self.assertIn("it may see no other word", steps["heads"])
+
+    def test_a_single_token_sees_itself(self):
+        for flags in (["--toy"], ["--model", "smollm2-135m-instruct"]):
+            lesson, steps = self.told("a", *flags)
+            self.assertEqual((lesson["query"], lesson["key"], self.weight_told(lesson)), (0, 0, 1))
+            self.assertIn("all of its attention, 1, goes to itself", steps["question"])
+            self.assertIn("The model reads 1 token, not letters", steps["tokens"])
+            self.assertIn("A single score becomes 1, divided or not.", steps["scores"])
+            self.assertIn("its weight is 1", steps["head_output"])
+        self.assertIn("\u5168\u90e8\u6ce8\u610f\u529b\uff081\uff09", self.told("a", "--toy", "--lang", "zh")[1]["question"])
+
+    def test_a_share_of_nothing_is_no_answer(self):
+        for command in (("hi cat", "--from", "hi"), ("hi cat", "--from", "[CLS]"), ("hi cat", "--from", "cat"), ("hi cat",), ("a b", "--layer", "0", "--head", "2"),
+                        ("hi cat", "--model", "smollm2-135m-instruct")):
+            self.assertGreater(self.weight_told(self.told(*command)[0]), 0.01, command)
 
 
 if __name__ == "__main__":
