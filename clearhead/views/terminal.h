@@ -14,7 +14,7 @@ enum class Language { en, zh };
 // How a picture for people is drawn.
 struct Style {
   Colors colors = Colors::none;
-  bool ascii = false;  // no character above U+007F of our own; tokens that have one are escaped
+  bool ascii = false;  // no character above U+007F of our own (English only); tokens that have one are escaped
   size_t width = 80;   // columns
   bool dark = true;    // background of the terminal
   Language language = Language::en;

@@ -97,6 +97,18 @@ class Attend(unittest.TestCase):
             self.assertTrue(done.out.isascii())
             self.assertLessEqual(max(map(len, done.out.splitlines())), int(width))
 
+    def test_ascii_is_english(self):
+        commands = (["lesson", "--toy"], ["attend", CAT], ["heads", CAT], ["tokenize", CAT], ["attend", CAT, "--layer", "0", "--head", "0"],
+                    ["verify", CAT], ["models"], ["inspect", "minilm"], ["lesson", "--toy", "--json"])
+        for command in commands:
+            refused = run(*command, "--ascii", "--lang", "zh")
+            self.assertEqual((refused.returncode, refused.out), (2, ""), command)
+            self.assertEqual(refused.err.splitlines()[-1], "clearhead: [--ascii] expected --lang en beside it; found --lang zh; ASCII has no Chinese characters")
+            wished = run(*command, "--ascii", env={"LC_ALL": "zh_CN.UTF-8"})
+            self.assertEqual(wished.out, run(*command, "--ascii", "--lang", "en").out, command)
+            self.assertTrue(wished.out.isascii(), command)
+            self.assertIn("explanations are then in English", " ".join(run(command[0], "--help").out.split()))
+
     def test_texts_by_line(self):
         found = document("attend", "--file", "-", "--lines", "--layer", "0", stdin=b"one\n\ntwo words\n")
         self.assertEqual([one["text"] for one in found], ["one", "two words"])

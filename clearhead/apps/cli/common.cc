@@ -122,6 +122,11 @@ views::Style OutputFlags::apply() const {
   if (no_color) style.colors = views::Colors::none;
   style.ascii = ascii;
   if (!language.empty()) style.language = parse_language(language);
+  if (!ascii || style.language == views::Language::en) return style;
+  if (!language.empty()) {
+    base::refuse("--ascii", "--lang en beside it", "--lang " + language, "ASCII has no Chinese characters");
+  }
+  style.language = views::Language::en;  // the locale's is a wish only
   return style;
 }
 
@@ -148,7 +153,7 @@ void add_output_flags(CLI::App& command, OutputFlags& flags) {
   command.add_option("--threads", flags.threads, "threads to use (default: all that this process may use)")
       ->check(CLI::Range(size_t{1}, size_t{1024}))
       ->type_name("N");
-  command.add_flag("--ascii", flags.ascii, "draw with ASCII characters only");
+  command.add_flag("--ascii", flags.ascii, "draw with ASCII characters only; explanations are then in English");
   command.add_flag("--no-color", flags.no_color, "no colours (also: NO_COLOR in the environment)");
   command.add_option("--lang", flags.language, "language of the explanations: en or zh (default: of the locale)")
       ->type_name("LANG");
