@@ -83,6 +83,27 @@ const std::vector<Tokenizer>& byte_level() {
   return made;
 }
 
+// The same with a space in front, which takes the room of the character behind it.
+const std::vector<Tokenizer>& spaced() {
+  static const std::vector<Tokenizer> made = [] {
+    using namespace clearhead::text::tests;
+    std::vector<Tokenizer> all;
+    for (const bool trim : {false, true}) {
+      for (const bool regex : {false, true}) {
+        for (const bool strips : {false, true}) {
+          for (nlohmann::json json :
+               {byte_level_json(byte_level_step(regex, true), trim, true), roberta_json(regex, trim)}) {
+            for (const char* side : {"lstrip", "rstrip"}) json["added_tokens"][0][side] = strips;
+            all.push_back(from(json));
+          }
+        }
+      }
+    }
+    return all;
+  }();
+  return made;
+}
+
 // Pieces over the mark of a space, with bytes for what has none.
 const std::vector<Tokenizer>& marked() {
   static const std::vector<Tokenizer> made = [] {
@@ -101,13 +122,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace clearhead::fuzz;
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  size_t kind = data[0] % (tokenizers().size() + byte_level().size() + marked().size());
+  size_t kind = data[0] % (tokenizers().size() + byte_level().size() + marked().size() + spaced().size());
   if (kind < tokenizers().size()) {
     check_text(tokenizers()[kind], text, true);
   } else if ((kind -= tokenizers().size()) < byte_level().size()) {
     expect(check_text(byte_level()[kind], text, true) == clearhead::base::valid_utf8(text));
+  } else if ((kind -= byte_level().size()) < marked().size()) {
+    check_text(marked()[kind], text, true);
   } else {
-    check_text(marked()[kind - byte_level().size()], text, true);
+    check_text(spaced()[kind - marked().size()], text, false);
   }
   check_tokens(clearhead::text::toy_encode(text), text, true);
   return 0;

@@ -42,6 +42,17 @@ CodePoint decode_utf8(std::string_view text) {
   return {value, lead.trailing + 1, true};
 }
 
+// Only the first byte of a sequence is no continuation byte, whether the sequence is whole or not.
+size_t last_utf8_length(std::string_view text) {
+  constexpr size_t kLongest = 4;
+  for (size_t length = 1; length <= kLongest && length <= text.size(); ++length) {
+    const size_t at = text.size() - length;
+    if ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) continue;
+    return decode_utf8(text.substr(at)).length == length ? length : 1;
+  }
+  return 1;
+}
+
 void append_utf8(std::string& text, char32_t value) {
   const auto put = [&](char32_t bits) { text += static_cast<char>(bits); };
   const auto trail = [&](int shift) { put(0x80 | ((value >> shift) & 0x3f)); };

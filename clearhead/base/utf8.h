@@ -20,6 +20,10 @@ struct CodePoint {
 // Source: The Unicode Standard, table 3-7 (well-formed UTF-8 byte sequences).
 CodePoint decode_utf8(std::string_view text);
 
+// Bytes of the last code point, or of the last of the invalid sequences into which decode_utf8 cuts text from its
+// front. text must not be empty.
+size_t last_utf8_length(std::string_view text);
+
 // Appends one code point. value must be a scalar value (not a surrogate, at most U+10FFFF).
 void append_utf8(std::string& text, char32_t value);
 

@@ -107,6 +107,28 @@ class ByteLevelStep final : public PieceStep {
 
 bool is_space(char32_t c) { return c == byte_characters()[' '] || is_white_space(c); }
 
+// How far `count` characters go from the front of the span, not beyond its end.
+uint32_t end_of_first(std::string_view text, Span span, uint32_t count) {
+  uint32_t at = span.begin;
+  for (; count > 0 && at < span.end; --count) at += static_cast<uint32_t>(base::decode_utf8(text.substr(at)).length);
+  return std::min(at, span.end);
+}
+
+// Where the last `count` characters of the span begin, not before it does.
+uint32_t begin_of_last(std::string_view text, Span span, uint32_t count) {
+  uint32_t at = span.end;
+  for (; count > 0 && at > span.begin; --count) at -= static_cast<uint32_t>(base::last_utf8_length(text.substr(0, at)));
+  return std::max(at, span.begin);
+}
+
+bool has_characters(std::string_view text, uint32_t count) {
+  constexpr size_t kMostBytes = 4;  // of a character
+  size_t at = 0;
+  if (text.size() / kMostBytes >= count) return true;
+  for (; count > 0 && at < text.size(); --count) at += base::decode_utf8(text.substr(at)).length;
+  return count == 0;
+}
+
 }  // namespace
 
 ByteLevel::ByteLevel(bool add_prefix_space, bool use_regex)
@@ -162,21 +184,31 @@ void ByteLevelNormalizer::normalize(const AlignedText& source, AlignedText& resu
   write_word(source, {0, static_cast<uint32_t>(source.bytes().size())}, result);
 }
 
-void TrimOffsets::process(std::vector<Piece>& pieces, bool) const {
+SpaceAround space_around(std::string_view piece) {
+  SpaceAround around;
+  for (size_t at = 0; at < piece.size() && is_space(code_point_at(piece, at).value); ++around.before) {
+    at += code_point_at(piece, at).length;
+  }
+  for (size_t end = piece.size(); end > 0 && is_space(code_point_before(piece, end).value); ++around.after) {
+    end -= code_point_before(piece, end).length;
+  }
+  return around;
+}
+
+void TrimOffsets::process(std::vector<Piece>& pieces, const Original& original, bool) const {
+  if (!original) return;
   for (size_t i = 0; i < pieces.size(); ++i) {
+    const Piece& piece = pieces[i];
+    if (piece.special) continue;
+    const SpaceAround space =
+        piece.added ? SpaceAround{piece.space_before, piece.space_after} : space_around(model_.piece_of(piece.id));
     Span& span = pieces[i].span;
-    if (pieces[i].id >= model_.size()) continue;
-    const std::string_view piece = model_.piece_of(pieces[i].id);
-    uint32_t leading = 0, trailing = 0;
-    for (size_t at = 0; at < piece.size() && is_space(code_point_at(piece, at).value); ++leading) {
-      at += code_point_at(piece, at).length;
+    const bool put_in = add_prefix_space_ && space.before == 1 && (i == 0 || span.begin == 0);
+    if (!put_in) span.begin = end_of_first(*original, span, space.before);
+    // As in the library, a piece with more white space than there is text up to its end keeps it.
+    if (has_characters(original->substr(0, span.end), space.after)) {
+      span.end = begin_of_last(*original, span, space.after);
     }
-    for (size_t end = piece.size(); end > 0 && is_space(code_point_before(piece, end).value); ++trailing) {
-      end -= code_point_before(piece, end).length;
-    }
-    if (leading > 0 && add_prefix_space_ && (i == 0 || span.begin == 0)) leading = 0;
-    span.begin = std::min(span.begin + leading, span.end);
-    if (trailing > 0 && span.end >= trailing) span.end = std::max(span.end - trailing, span.begin);
   }
 }
 

@@ -42,12 +42,20 @@ class ByteLevelNormalizer final : public Normalizer {
 // The character that a byte is written as.
 char32_t character_of_byte(unsigned char byte);
 
-// Takes the white space at the ends of a piece out of its span. add_prefix_space: one space in front of the text was
-// put in and takes no room. Pieces are those of `model`, which must outlive it.
+// Characters of white space at the ends of a piece, where a space may be written as a byte's character; both are all of
+// a piece of nothing else.
+struct SpaceAround {
+  uint32_t before = 0, after = 0;
+};
+SpaceAround space_around(std::string_view piece);
+
+// Takes the white space at the ends of a piece out of its span: as many characters of the original as the piece has of
+// white space, whatever these are. add_prefix_space: a single space in front of the text was put in and takes no room.
+// Pieces are those of `model`, which must outlive it.
 class TrimOffsets final : public PostProcessor {
  public:
   TrimOffsets(const Model& model, bool add_prefix_space) : model_(model), add_prefix_space_(add_prefix_space) {}
-  void process(std::vector<Piece>& pieces, bool add_special) const override;
+  void process(std::vector<Piece>& pieces, const Original& original, bool add_special) const override;
 
  private:
   const Model& model_;

@@ -21,6 +21,9 @@ struct Piece {
   bool continues_word = false;  // not the first piece of its word
   bool unknown = false;         // the model has no piece for the text
   bool special = false;         // put in by the post-processor
+  bool added = false;           // an added token, found in the text
+  // Characters of white space at the ends of what an added token was found as, which may be more than its own.
+  uint32_t space_before = 0, space_after = 0;
 };
 
 // The third component of a tokenizer: the vocabulary, and the way to cut a word into pieces of it.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "clearhead/text/model.h"
@@ -12,8 +14,11 @@ class PostProcessor {
  public:
   virtual ~PostProcessor() = default;
 
-  // pieces: one sequence of text, with spans of the original. Without add_special only type ids are set.
-  virtual void process(std::vector<Piece>& pieces, bool add_special) const = 0;
+  // What pieces stand for: spans of this text, or nothing if no account was kept of their places.
+  using Original = std::optional<std::string_view>;
+
+  // pieces: one sequence of text. Without add_special only type ids are set and spans trimmed.
+  virtual void process(std::vector<Piece>& pieces, const Original& original, bool add_special) const = 0;
 };
 
 }  // namespace clearhead::text

@@ -3,7 +3,7 @@
 
 namespace clearhead::text {
 
-void TemplateProcessing::process(std::vector<Piece>& pieces, bool add_special) const {
+void TemplateProcessing::process(std::vector<Piece>& pieces, const Original&, bool add_special) const {
   std::vector<Piece> result;
   result.reserve(pieces.size() + items_.size());
   for (const Item& item : items_) {

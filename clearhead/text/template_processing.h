@@ -22,7 +22,7 @@ class TemplateProcessing final : public PostProcessor {
   explicit TemplateProcessing(std::vector<Item> items) : items_(std::move(items)) {}
 
   // Special tokens have an empty span at 0.
-  void process(std::vector<Piece>& pieces, bool add_special) const override;
+  void process(std::vector<Piece>& pieces, const Original& original, bool add_special) const override;
 
  private:
   std::vector<Item> items_;
@@ -32,8 +32,8 @@ class TemplateProcessing final : public PostProcessor {
 class PostProcessorSequence final : public PostProcessor {
  public:
   explicit PostProcessorSequence(std::vector<std::unique_ptr<PostProcessor>> steps) : steps_(std::move(steps)) {}
-  void process(std::vector<Piece>& pieces, bool add_special) const override {
-    for (const auto& step : steps_) step->process(pieces, add_special);
+  void process(std::vector<Piece>& pieces, const Original& original, bool add_special) const override {
+    for (const auto& step : steps_) step->process(pieces, original, add_special);
   }
 
  private:

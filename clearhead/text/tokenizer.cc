@@ -10,10 +10,10 @@
 #include "clearhead/base/error.h"
 #include "clearhead/base/memory.h"
 #include "clearhead/base/utf8.h"
+#include "clearhead/text/byte_level.h"
 #include "clearhead/text/regex.h"
 #include "clearhead/text/tokenizer_json.h"
 #include "clearhead/text/unicode.h"
-#include "clearhead/text/valid_utf8.h"
 #include "clearhead/text/word.h"
 #include "clearhead/text/word_cache.h"
 
@@ -29,7 +29,7 @@ std::string_view shown_text(std::string_view stretch, std::string_view piece) {
   constexpr std::string_view kSpaceMark = "\xe2\x96\x81";
   size_t begin = 0;
   while (begin < stretch.size()) {
-    const ValidCodePoint here = code_point_at(stretch, begin);
+    const base::CodePoint here = base::decode_utf8(stretch.substr(begin));
     if (!is_white_space(here.value)) break;
     begin += here.length;
   }
@@ -41,7 +41,7 @@ std::string_view shown_text(std::string_view stretch, std::string_view piece) {
 // longer than this shows its piece, as the stretch for each would take the square of the text.
 constexpr size_t kMostSharedBytes = 64;
 
-// A piece of some bytes of a character stands for all of it.
+// A piece of some bytes of a character stands for all of it. text must be valid UTF-8.
 Span whole_characters(std::string_view text, Span span) {
   const auto within = [&](uint32_t at) {
     return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
@@ -107,7 +107,10 @@ class Tokenizer::Impl {
     const WordCaches::Loan cache(caches_);
     const bool tracked = encoding != nullptr || (parts_.pre_tokenizer && parts_.pre_tokenizer->asks_origins());
     cut_raw(valid_source(text, tracked), {*cache, pieces, encoding});
-    if (parts_.post_processor) parts_.post_processor->process(pieces, add_special);
+    if (parts_.post_processor) {
+      const auto original = encoding != nullptr ? std::optional(text) : std::nullopt;
+      parts_.post_processor->process(pieces, original, add_special);
+    }
     return pieces;
   }
 
@@ -149,11 +152,20 @@ class Tokenizer::Impl {
     return result;
   }
 
+  static void add_found(const AlignedText& text, const Stretch& stretch, const Goal& goal) {
+    const SpaceAround space = space_around(text.bytes().substr(stretch.span.begin, stretch.span.size()));
+    goal.pieces.push_back({.id = *stretch.id,
+                           .span = text.original(stretch.span),
+                           .added = true,
+                           .space_before = space.before,
+                           .space_after = space.after});
+  }
+
   void cut_raw(AlignedText source, const Goal& goal) const {
     const std::vector<Stretch> stretches = raw_finder_.cut(source.bytes());
     for (const Stretch& stretch : stretches) {
       if (stretch.id) {
-        goal.pieces.push_back({.id = *stretch.id, .span = source.original(stretch.span)});
+        add_found(source, stretch, goal);
       } else {
         cut_normalized(normalized(stretches.size() == 1 ? std::move(source) : source.slice(stretch.span)), goal);
       }
@@ -164,7 +176,7 @@ class Tokenizer::Impl {
     const std::vector<Stretch> stretches = normalized_finder_.cut(text.bytes());
     for (const Stretch& stretch : stretches) {
       if (stretch.id) {
-        goal.pieces.push_back({.id = *stretch.id, .span = text.original(stretch.span)});
+        add_found(text, stretch, goal);
       } else {
         cut_words(stretches.size() == 1 ? std::move(text) : text.slice(stretch.span), goal);
       }
@@ -232,7 +244,8 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
     token.special = piece.special;
     token.type_id = piece.type_id;
     token.continues_word = piece.continues_word && (!valid || token.begin < last_end || joins_word(text, token.begin));
-    const std::string_view stretch = text.substr(token.begin, token.end - token.begin);
+    const Span seen = valid ? whole_characters(text, piece.span) : piece.span;
+    const std::string_view stretch = text.substr(seen.begin, seen.size());
     const bool shared = last_begin == token.begin && last_end == token.end && stretch.size() > kMostSharedBytes;
     if (piece.special || shared) {
       token.text = token.piece;

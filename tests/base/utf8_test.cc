@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace clearhead::base {
 namespace {
@@ -126,6 +127,21 @@ TEST(Utf8, ValidBoundaries) {
     std::string written;
     append_utf8(written, item.value);
     EXPECT_EQ(written, item.text);
+  }
+}
+
+// All texts of up to five of the bytes that differ in what may follow them.
+TEST(Utf8, TheLastSequenceIsThatOfReadingFromTheFront) {
+  const std::string bytes = "a\x80\x90\xa0\xbf\xc1\xc2\xe0\xe4\xed\xf0\xf1\xf4\xf5";
+  std::vector<std::string> texts = {""};
+  for (size_t i = 0; texts[i].size() < 5; ++i) {
+    for (const char byte : bytes) {
+      const std::string text = texts[i] + byte;
+      size_t last = 0;
+      for (size_t at = 0; at < text.size(); at += last) last = decode_utf8(std::string_view(text).substr(at)).length;
+      ASSERT_EQ(last_utf8_length(text), last) << testing::PrintToString(text);
+      texts.push_back(text);
+    }
   }
 }
 

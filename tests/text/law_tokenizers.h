@@ -22,8 +22,10 @@ inline nlohmann::json empty_json() {
 }
 
 // Byte-level pairs: a piece for each byte, "<|x|>" and "ba ba" as added tokens, and merges that go deep and across the
-// bytes of characters. pre_tokenizer: how words are cut before bytes are written.
-inline nlohmann::json byte_level_json(const nlohmann::json& pre_tokenizer, bool trim_offsets) {
+// bytes of characters. pre_tokenizer: how words are cut before bytes are written. trim_offsets: white space is taken
+// out of spans; with prefix_space, but for a space in front of the text.
+inline nlohmann::json byte_level_json(const nlohmann::json& pre_tokenizer, bool trim_offsets,
+                                      bool prefix_space = false) {
   nlohmann::json json = empty_json(), vocabulary;
   std::vector<std::string> bytes(256);
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -54,13 +56,25 @@ inline nlohmann::json byte_level_json(const nlohmann::json& pre_tokenizer, bool 
   json["pre_tokenizer"] = pre_tokenizer;
   json["decoder"] = {{"type", "ByteLevel"}};
   if (trim_offsets) {
-    json["post_processor"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};
+    json["post_processor"] = {{"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}};
   }
   return json;
 }
 
-inline nlohmann::json byte_level_step(bool use_regex) {
-  return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", use_regex}};
+inline nlohmann::json byte_level_step(bool use_regex, bool prefix_space = false) {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", use_regex}};
+}
+
+// Byte-level pairs that put a space in front of what has none, with RoBERTa's special tokens.
+inline nlohmann::json roberta_json(bool use_regex, bool trim_offsets) {
+  nlohmann::json json = byte_level_json(byte_level_step(use_regex, true), false);
+  const nlohmann::json special = {"<|x|>", json["added_tokens"][0]["id"]};
+  json["post_processor"] = {{"type", "RobertaProcessing"},
+                            {"sep", special},
+                            {"cls", special},
+                            {"trim_offsets", trim_offsets},
+                            {"add_prefix_space", true}};
+  return json;
 }
 
 // <0x00> to <0xFF>, and pieces over the mark of a space.

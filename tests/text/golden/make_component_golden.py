@@ -6,7 +6,7 @@
 
 Makes ../data/components_golden.json, or with --check compares with what is there: for each component a tokenizer.json and
 texts with their tokens. A normalizer is followed by pieces of single bytes, which show its text and where it came from;
-a pre-tokenizer by one piece for each word. With --encoder our program encodes these and random texts besides; the first
+a pre-tokenizer by one piece for each word; where a space is put in front, by pairs of bytes and what trims their spans. With --encoder our program encodes these and random texts besides; the first
 differences are shown. Made with tokenizers 0.23.3.
 
 --map: the bytes of a precompiled_charsmap, as a SentencePiece model has it (normalizer_spec.precompiled_charsmap); with
@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, pre_tokenizers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scripts"))
 from make_break_tables import charsmap
@@ -55,14 +55,37 @@ def precompiled(data):
     return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(data).decode()}
 
 
+def spaced(regex, post_processor):
+    """Pairs of bytes of which the space before a text may be part, and an added token that takes white space."""
+    vocabulary = {c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    # Spaces; a space and the first byte of e acute, of U+3000 and Chinese, of a letter; bytes within and across characters.
+    merges = [["\u0120", "\u0120"], ["\u0120", "\u00c3"], ["\u0120", "\u00e3"], ["\u0120", "\u00e4"], ["\u0120", "a"],
+              ["\u00c3", "\u00a9"], ["\u00bd", "\u0142"], ["\u00c2", "\u0142"], ["\u0122", "\u00a9"], ["\u0120\u0120", "\u0120"]]
+    for left, right in merges:
+        vocabulary[left + right] = len(vocabulary)
+    mask = {"id": len(vocabulary), "content": "[MASK]", "single_word": False, "lstrip": True, "rstrip": True,
+            "normalized": False, "special": True}
+    model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+             "fuse_unk": False, "byte_fallback": False, "vocab": vocabulary, "merges": merges}
+    cut = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": regex}
+    return tokenizer_json(model, pre_tokenizer=cut, added_tokens=[mask], post_processor=post_processor)
+
+
+SPACED_TEXTS = ["\u00a0a", "\u3000", "\u2028b", "\u00e9a", "\u4f60\u597d", "\u00e9", "  \u00e9", "   a", "\n\u00a0", "a\u00a0", "\U0001f600 \U0001f600",
+                "[MASK]\u00e9", "\u3000[MASK]\t\u00e9", "a \t[MASK]\r\n[MASK]\u2028", "[MASK]a", " [MASK]  a"]
+
+
 def components():
     """[(tokenizer.json, texts)]"""
     replace = {"type": "Replace", "pattern": {"String": "a"}, "content": "bb"}
     normalizers = [precompiled(charsmap(MAP)), {"type": "ByteLevel"},
                    {"type": "Sequence", "normalizers": [precompiled(charsmap(MAP)), replace, {"type": "ByteLevel"}]}]
     cuts = [{"type": "Whitespace"}, {"type": "UnicodeScripts"}, {"type": "FixedLength", "length": 2}, {"type": "FixedLength"}]
+    trims = {"trim_offsets": True, "add_prefix_space": True}
+    ends = [spaced(True, {"type": "ByteLevel", "use_regex": True} | trims),
+            spaced(False, {"type": "RobertaProcessing", "sep": ["!", 0], "cls": ["a", 64]} | trims)]
     return ([tokenizer_json(BYTES, normalizer=normalizer) for normalizer in normalizers]
-            + [tokenizer_json(WORDS, pre_tokenizer=cut) for cut in cuts])
+            + [tokenizer_json(WORDS, pre_tokenizer=cut) for cut in cuts] + ends)
 
 
 def keys_of(data):
@@ -117,7 +140,7 @@ def main():
     everything = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     for made in components():
         theirs = Tokenizer.from_str(json.dumps(made))
-        texts = [text for text in TEXTS if theirs.encode(text).ids or not text.strip()]
+        texts = [text for text in TEXTS + SPACED_TEXTS * (made["post_processor"] is not None) if theirs.encode(text).ids or not text.strip()]
         rows.append(f'[{json.dumps(made)},{golden(texts, encode(theirs, texts)).strip()}]')
         if arguments.encoder:
             source = random.Random(arguments.seed)
