@@ -40,6 +40,16 @@ std::filesystem::path end_of_links(std::filesystem::path path) {
 
 }  // namespace
 
+void refuse_to_replace(std::string_view where, const std::filesystem::path& path,
+                       std::span<const std::filesystem::path> inputs) {
+  std::error_code not_there;  // where there is no file yet, nothing is lost
+  for (const std::filesystem::path& input : inputs) {
+    if (!std::filesystem::equivalent(path, input, not_there)) continue;
+    refuse(where, "an output that is no input", fmt::format("{}, which is read", quoted(path.string(), 400)),
+           "name another file to write");
+  }
+}
+
 OutputFile::OutputFile(const std::filesystem::path& path) : path_(end_of_links(path)) {
   std::error_code ignored;  // what cannot be looked at cannot be created either, and mkostemp says why
   const auto status = std::filesystem::status(path, ignored);

@@ -9,6 +9,11 @@
 
 namespace clearhead::base {
 
+// To be called before an output is written: throws Error (usage) if path is one of the files that are read, under
+// whatever name or link.
+void refuse_to_replace(std::string_view where, const std::filesystem::path& path,
+                       std::span<const std::filesystem::path> inputs);
+
 // A file that appears whole or not at all: written beside its place under another name, flushed to disk and
 // renamed by commit(). Without commit() the destructor removes what was written, an older file stays untouched. A
 // symbolic link stays one: what it points to is replaced, or made if it is not there yet.

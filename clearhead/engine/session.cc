@@ -88,6 +88,7 @@ struct Session::Parts {
   model::LoadedModel model;
   std::optional<text::Tokenizer> tokenizer;  // absent: the toy's
   std::string chat_template = "";
+  std::vector<std::filesystem::path> files = {};
 
   text::Encoding encode(std::string_view text) const {
     return tokenizer ? tokenizer->encode(text) : text::toy_encode(text);
@@ -201,8 +202,8 @@ Session Session::open(std::string_view model) {
   for (std::string& warning : tokenizer.warnings()) loaded.warnings.push_back(std::move(warning));
   std::string chat_template;
   if (gguf != nullptr) chat_template = gguf->find_word("tokenizer.chat_template").value_or("");
-  return Session(std::make_unique<Parts>(
-      Parts{base::valid_utf8(model), std::move(loaded), std::move(tokenizer), std::move(chat_template)}));
+  return Session(std::make_unique<Parts>(Parts{base::valid_utf8(model), std::move(loaded), std::move(tokenizer),
+                                               std::move(chat_template), checkpoint->files()}));
 }
 
 Session Session::toy(const ToyConfig& config) {
@@ -211,6 +212,7 @@ Session Session::toy(const ToyConfig& config) {
 
 const std::string& Session::name() const { return parts_->name; }
 const model::Transformer& Session::transformer() const { return parts_->model.transformer; }
+const std::vector<std::filesystem::path>& Session::files() const { return parts_->files; }
 const std::vector<std::string>& Session::warnings() const { return parts_->model.warnings; }
 const std::vector<int64_t>& Session::end_ids() const { return parts_->model.end_ids; }
 std::string_view Session::chat_template() const { return parts_->chat_template; }

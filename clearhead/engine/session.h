@@ -70,6 +70,8 @@ class Session {
   const std::string& name() const;  // as the user named the model and traces carry it; opens it again
   const model::Transformer& transformer() const;
   const model::ModelConfig& config() const { return transformer().config(); }
+  // The files that the model was read from; none of a toy.
+  const std::vector<std::filesystem::path>& files() const;
   // What a user may want to know about the files, one line each.
   const std::vector<std::string>& warnings() const;
 

@@ -17,6 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxIndexDepth = 16;
+constexpr const char* kIndexName = "model.safetensors.index.json";
+constexpr const char* kConfigName = "config.json";
+constexpr const char* kTokenizerName = "tokenizer.json";
 
 bool is_file(const fs::path& path) {
   std::error_code missing;
@@ -107,8 +110,7 @@ Checkpoint Checkpoint::open(const fs::path& folder_or_file) {
   std::error_code missing;
   if (fs::is_directory(folder_or_file, missing)) {
     checkpoint.folder_ = folder_or_file;
-    const fs::path single = folder_or_file / "model.safetensors",
-                   index = folder_or_file / "model.safetensors.index.json";
+    const fs::path single = folder_or_file / "model.safetensors", index = folder_or_file / kIndexName;
     if (is_file(single)) {
       checkpoint.add_single(single);
     } else if (is_file(index)) {
@@ -217,7 +219,7 @@ const GgufMetadata* Checkpoint::gguf_metadata() const {
 }
 
 std::string Checkpoint::config_json() const {
-  const fs::path path = folder_ / "config.json";
+  const fs::path path = folder_ / kConfigName;
   if (!is_file(path)) {
     base::fail(base::quoted(folder_.string(), 400), "config.json beside the parameters", "none",
                "it says how the model is built and comes with the model");
@@ -226,12 +228,22 @@ std::string Checkpoint::config_json() const {
 }
 
 fs::path Checkpoint::tokenizer_path() const {
-  const fs::path path = folder_ / "tokenizer.json";
+  const fs::path path = folder_ / kTokenizerName;
   if (!is_file(path)) {
     base::fail(base::quoted(folder_.string(), 400), "tokenizer.json beside the parameters", "none",
                "it comes with the model");
   }
   return path;
+}
+
+std::vector<fs::path> Checkpoint::files() const {
+  std::vector<fs::path> files;
+  for (const File& each : files_) files.push_back(std::visit([](const auto& file) { return file.path(); }, each));
+  if (gguf_metadata() != nullptr) return files;  // which has all within
+  for (const char* name : {kIndexName, kConfigName, kTokenizerName}) {
+    if (is_file(folder_ / name)) files.push_back(folder_ / name);
+  }
+  return files;
 }
 
 size_t Checkpoint::total_bytes() const {

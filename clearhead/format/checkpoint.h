@@ -48,6 +48,10 @@ class Checkpoint {
   // Path of tokenizer.json. Throws: Error (failure) if it is absent.
   std::filesystem::path tokenizer_path() const;
 
+  // Every file that is read of the model: those with tensors, and the index, config.json and tokenizer.json if they
+  // are there.
+  std::vector<std::filesystem::path> files() const;
+
   // Bytes of all tensors.
   size_t total_bytes() const;
   const std::vector<std::string>& warnings() const { return warnings_; }

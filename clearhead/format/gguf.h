@@ -29,6 +29,8 @@ class GgufFile {
   const std::vector<TensorEntry>& entries() const { return header_.entries; }
   bool contains(std::string_view name) const { return header_.find(name) != nullptr; }
   const std::vector<std::string>& warnings() const { return header_.warnings; }
+  // The file that was opened; empty if the bytes came from elsewhere.
+  std::filesystem::path path() const { return mapped_ ? mapped_->path() : std::filesystem::path(); }
 
   // What the header says about a tensor. Throws: Error (failure) if there is no such tensor.
   const TensorEntry& entry(std::string_view name) const;

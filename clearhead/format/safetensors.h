@@ -37,6 +37,8 @@ class SafetensorsFile {
 
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
   const std::vector<std::string>& warnings() const { return header_.warnings; }
+  // The file that was opened; empty if the bytes came from elsewhere.
+  std::filesystem::path path() const { return mapped_ ? mapped_->path() : std::filesystem::path(); }
 
   // Bytes of all tensors together.
   size_t total_bytes() const { return bytes().size() - header_.data_begin; }

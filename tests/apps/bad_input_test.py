@@ -206,6 +206,41 @@ class BadInput(unittest.TestCase):
         self.assertEqual([p.name for p in self.folder.iterdir()], ["t.safetensors"])
         self.assertEqual(path.read_bytes(), b"old")
 
+    def test_no_output_replaces_what_is_read(self):
+        model = self.copy_of_minilm()
+        for name in ("config.json", "tokenizer.json", "model.safetensors"):
+            (model / name).unlink()
+            shutil.copy(MINILM / name, model / name)
+        (model / "link.safetensors").symlink_to("model.safetensors")
+        os.link(model / "model.safetensors", model / "hard.safetensors")
+        text = self.folder / "text.safetensors"
+        text.write_text(CAT)
+        before = {path: path.read_bytes() for path in [*model.iterdir(), text]}
+        flags = ["--model", str(model)]
+        for name in ("model.safetensors", "link.safetensors", "hard.safetensors"):
+            self.refused(2, ["[record --output]", "an output that is no input", name], "record", CAT, *flags, "--output", str(model / name))
+        for name in ("model.safetensors", "config.json", "tokenizer.json"):
+            self.refused(2, "[lesson --output]", "lesson", CAT, *flags, "--output", str(model / name))
+            self.refused(2, "[bench --output]", "bench", "tokenizer", "--quick", *flags, "--output", str(model / name))
+            self.refused(2, "[bench --output]", "bench", "encoder", "--quick", *flags, "--output", str(model / name))
+        for command in ("record", "lesson"):
+            self.refused(2, "text.safetensors", command, "--file", str(text), *flags, "--output", str(text))
+            with open(text, "rb") as file:
+                done = subprocess.run([PROGRAM, command, "-", *flags, "--output", str(text)], stdin=file, capture_output=True)
+            self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual({path: path.read_bytes() for path in [*model.iterdir(), text]}, before)
+        self.assertEqual(run("record", CAT, *flags, "--output", str(model / "trace.safetensors")).returncode, 0)  # beside them
+        self.assertEqual(run("record", CAT, *flags, "--output", str(model / "trace.safetensors")).returncode, 0)
+
+    def test_a_trace_into_a_link_goes_where_it_leads(self):
+        (self.folder / "far").mkdir()
+        link = self.folder / "link.safetensors"
+        link.symlink_to("far/t.safetensors")
+        for _ in range(2):  # into nothing, and over a file
+            self.assertEqual(run("record", CAT, "--stages", "query", "--output", str(link)).returncode, 0)
+            self.assertTrue(link.is_symlink())
+            self.assertEqual([path.name for path in (self.folder / "far").iterdir()], ["t.safetensors"])
+
     def test_a_trace_into_no_folder(self):
         self.refused(1, "none", "record", CAT, "--output", str(self.folder / "none/t.safetensors"))
 
@@ -296,6 +331,13 @@ class BadInput(unittest.TestCase):
         self.assertEqual(run("op", "softmax", str(path), str(out)).returncode, 0)
         self.assertEqual(struct.unpack("<2f", out.read_bytes()[-8:]), (.5, .5))
         out.unlink()
+        whole = path.read_bytes()
+        os.link(path, self.folder / "hard.safetensors")
+        (self.folder / "soft.safetensors").symlink_to(path)
+        for name in ("in.safetensors", "hard.safetensors", "soft.safetensors"):
+            self.refused(2, ["an output that is no input", name], "op", "softmax", str(path), str(self.folder / name))
+            self.refused(2, "an output that is no input", "op", "softmax", str(self.folder / name), str(path))
+        self.assertEqual(path.read_bytes(), whole)
         self.refused(2, "axes", "op", "softmax", str(path), str(out), "--attributes", '{"axes": 1}')
         self.refused(2, "softplus", "op", "softplus", str(path), str(out))
         self.refused(2, "soft_cap", "op", "attention", str(path), str(out), "--attributes", '{"soft_cap": 1}')

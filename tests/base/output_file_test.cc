@@ -124,6 +124,23 @@ TEST(OutputFile, LinksInCirclesAreRefusedAndLeft) {
   EXPECT_EQ(folder.entries(), 2u);
 }
 
+TEST(OutputFile, AnInputIsKnownByEachOfItsNames) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "in", "old");
+  write_bytes(folder / "other", "old");
+  std::filesystem::create_hard_link(folder / "in", folder / "hard");
+  std::filesystem::create_symlink("in", folder / "soft");
+  std::filesystem::create_symlink("nothing", folder / "open");
+  const std::filesystem::path inputs[] = {folder / "absent", folder / "in"};
+  for (const char* name : {"in", "hard", "soft", "./in"}) {
+    const auto path = folder / name;
+    EXPECT_EQ(error_text([&] { refuse_to_replace("op", path, inputs); }),
+              "usage: [op] expected an output that is no input; found \"" + path.string() +
+                  "\", which is read; name another file to write");
+  }
+  for (const char* name : {"other", "new", "absent", "open"}) refuse_to_replace("op", folder / name, inputs);
+}
+
 TEST(OutputFile, AFullDiskLeavesNothingBehind) {
   const TemporaryFolder folder;
   const std::string path = (folder / "out").string();

@@ -79,6 +79,9 @@ TEST(Checkpoint, OfShards) {
   EXPECT_EQ(checkpoint.view("c").as<float>()[0], 2.0f);
   EXPECT_FALSE(checkpoint.contains("unlisted"));
   EXPECT_EQ(checkpoint.total_bytes(), 44u);
+  EXPECT_EQ(checkpoint.files(),
+            (std::vector<std::filesystem::path>{folder / "one.safetensors", folder / "two.safetensors",
+                                                folder / "model.safetensors.index.json"}));
   EXPECT_EQ(checkpoint.warnings(),
             (std::vector<std::string>{"\"" + (folder / "model.safetensors.index.json").string() +
                                       "\": 1 tensors of the files are not in the index and are ignored"}));

@@ -138,6 +138,8 @@ TEST(Gguf, APartedModelIsOne) {
   tensor::copy_to_float(checkpoint.view("a"), value);
   EXPECT_EQ(value[0], 2);
   EXPECT_EQ(checkpoint.total_bytes(), 8U);
+  EXPECT_EQ(checkpoint.files(),
+            (std::vector<std::filesystem::path>{folder / "m-00001-of-00002.gguf", folder / "m-00002-of-00002.gguf"}));
   EXPECT_NE(error_text([&] { checkpoint.blocks("a"); }).find("expected a type of blocks; found F32"),
             std::string::npos);
 }

@@ -14,6 +14,7 @@
 #include "clearhead/base/output_file.h"
 #include "clearhead/base/parallel.h"
 #include "clearhead/base/target.h"
+#include "clearhead/format/checkpoint.h"
 #include "clearhead/format/known_models.h"
 #include "clearhead/measure/attention_run.h"
 
@@ -94,6 +95,19 @@ void write_file(const std::string& path, const std::string& text) {
   file.commit();
 }
 
+// What is measured is read from files that no result may replace.
+void check_output(const Flags& flags, const std::vector<std::filesystem::path>& sources) {
+  if (!flags.output_file.empty()) base::refuse_to_replace("bench --output", flags.output_file, sources);
+}
+
+// The name of the model whose tokenizer is measured; empty if none is.
+std::string tokenizer_model(const Flags& flags, const std::optional<engine::Session>& session) {
+  if (!flags.measures("tokenizer")) return "";
+  const std::string model = session ? session->name() : model_or_default(flags.model);
+  check_output(flags, format::Checkpoint::open(format::resolve_model(model).path).files());
+  return model;
+}
+
 measure::Report measure_all(const Flags& flags) {
   Progress progress("measuring");
   measure::Options options;
@@ -103,13 +117,18 @@ measure::Report measure_all(const Flags& flags) {
   std::vector<measure::EncoderShape> encoders;
   if (flags.measures("encoder")) {
     session.emplace(engine::Session::open(model_or_default(flags.model)));
+    check_output(flags, session->files());
     encoders = encoder_shapes(flags, *session);
   }
   std::vector<measure::AttentionShape> attentions;
   if (flags.measures("attention")) attentions = attention_shapes(flags);
   const std::optional<engine::Session> writer = decoder_session(flags);
   std::vector<measure::DecoderShape> decoders;
-  if (writer) decoders = decoder_shapes(flags, *writer);
+  if (writer) {
+    check_output(flags, writer->files());
+    decoders = decoder_shapes(flags, *writer);
+  }
+  const std::string tokenizer = tokenizer_model(flags, session);
   const size_t steps = 1 + attentions.size() + encoders.size() + decoders.size();
   options.progress = [&progress, steps, done = size_t{0}]() mutable { progress.step(++done, steps); };
 
@@ -122,9 +141,8 @@ measure::Report measure_all(const Flags& flags) {
   }
   if (session) measure::measure_encoder(*session, encoders, options, report);
   if (writer) measure::measure_decoder(*writer, decoders, options, report);
-  if (flags.measures("tokenizer")) {
-    const std::string model = session ? session->name() : model_or_default(flags.model);
-    measure::measure_tokenizer(model, flags.quick ? kQuickTextBytes : kTextBytes, options, report);
+  if (!tokenizer.empty()) {
+    measure::measure_tokenizer(tokenizer, flags.quick ? kQuickTextBytes : kTextBytes, options, report);
   }
   return report;
 }

@@ -59,8 +59,14 @@ class Bench {
     return {{"ready", true}};
   }
 
+  static format::SafetensorsFile open_inputs(const json& command) {
+    const std::filesystem::path inputs = command.at("inputs").get<std::string>();
+    base::refuse_to_replace("bench", command.at("outputs").get<std::string>(), {&inputs, 1});
+    return format::SafetensorsFile::open(inputs);
+  }
+
   void prepare_attention(const json& command) {
-    const auto file = format::SafetensorsFile::open(command.at("inputs").get<std::string>());
+    const auto file = open_inputs(command);
     const auto shape = measure::AttentionShape::parse(command.at("shape").get<std::string>());
     attention_.emplace(shape, file.view("query"), file.view("key"), file.view("value"),
                        is_bf16(command) ? attention::Precision::bfloat16 : attention::Precision::single);
@@ -75,7 +81,7 @@ class Bench {
   void prepare_encoder(const json& command) {
     const auto model = command.at("model").get<std::string>();
     if (!session_ || session_->name() != model) session_.emplace(engine::Session::open(model));
-    const auto file = format::SafetensorsFile::open(command.at("inputs").get<std::string>());
+    const auto file = open_inputs(command);
     encoder_.emplace(*session_, file.view("ids"));
     encoder_->run();
     const format::NamedTensor named[] = {{"hidden", encoder_->hidden()}};
@@ -86,8 +92,12 @@ class Bench {
   void prepare_tokenizer(const json& command) {
     constexpr size_t kMostBytes = size_t{1} << 30;
     const std::string text = measure::tokenizer_json_of(command.at("model").get<std::string>());
+    const std::filesystem::path texts_file = command.at("texts").get<std::string>();
+    for (const char* made : {"tokenizer", "outputs"}) {
+      base::refuse_to_replace("bench", command.at(made).get<std::string>(), {&texts_file, 1});
+    }
     write_file(command.at("tokenizer").get<std::string>(), text);
-    const std::string texts = base::read_file(command.at("texts").get<std::string>(), kMostBytes);
+    const std::string texts = base::read_file(texts_file, kMostBytes);
     tokenizer_.emplace(text::Tokenizer::from_json(text, "tokenizer"), json::parse(texts));
     write_file(command.at("outputs").get<std::string>(), json(tokenizer_->ids()).dump());
   }

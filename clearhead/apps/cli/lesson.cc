@@ -97,6 +97,7 @@ void run(const Flags& flags) {
   if (!text.text && !text.file) text.text = kExample;
   const std::string content = text.texts().front();
   const engine::Session session = open_subject(flags, content);
+  if (flags.path) refuse_to_replace_sources("lesson --output", *flags.path, session, flags.text);
   const views::LessonFocus focus = focus_of(flags, session, content);
   views::LessonOptions options = options_of(session.config(), focus.layer);
   options.focus = focus;

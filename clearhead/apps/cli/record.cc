@@ -60,6 +60,7 @@ void run(const Flags& flags) {
   if (!flags.heads.empty()) {
     selection.heads = capture::parse_index_set(flags.heads, "--heads", config.attention.num_heads);
   }
+  refuse_to_replace_sources("record --output", flags.path, session, flags.text);
   const engine::Session::Recorded recorded =
       watch_into(session, text_of(session, text, flags), selection, flags.text, flags.path);
   if (flags.output.json) {

@@ -17,6 +17,7 @@
 
 #include "clearhead/apps/cli/console.h"
 #include "clearhead/base/error.h"
+#include "clearhead/base/output_file.h"
 #include "clearhead/base/utf8.h"
 #include "clearhead/engine/batch.h"
 
@@ -164,6 +165,14 @@ engine::Session::Recorded watch_into(const engine::Session& session, const engin
   const engine::Session::Recorded recorded = session.record(tokenized, selection, path, options);
   report_non_finite(recorded.first_nan);
   return recorded;
+}
+
+void refuse_to_replace_sources(const std::string& flag, const std::string& path, const engine::Session& session,
+                               const TextFlags& flags) {
+  std::vector<std::filesystem::path> sources = session.files();
+  const bool typed_in = flags.text == "-" || flags.file == "-";
+  if (flags.file || typed_in) sources.emplace_back(typed_in ? "/dev/stdin" : *flags.file);
+  base::refuse_to_replace(flag, path, sources);
 }
 
 size_t check_index(const std::string& flag, size_t index, size_t count) {

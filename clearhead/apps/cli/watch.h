@@ -34,6 +34,10 @@ engine::Session::Recorded watch_into(const engine::Session& session, const engin
                                      const capture::Selection& selection, const TextFlags& flags,
                                      const std::string& path);
 
+// Throws: Error (usage) naming the flag if path is a file that the model or the text was read from.
+void refuse_to_replace_sources(const std::string& flag, const std::string& path, const engine::Session& session,
+                               const TextFlags& flags);
+
 // index, if it is below count. Throws: Error (usage) naming the flag and the range.
 size_t check_index(const std::string& flag, size_t index, size_t count);
 

@@ -6,6 +6,7 @@
 
 #include "clearhead/apps/cli/op/operators.h"
 #include "clearhead/base/error.h"
+#include "clearhead/base/output_file.h"
 
 namespace clearhead::apps {
 namespace {
@@ -57,6 +58,7 @@ void run_operator(const OpRequest& request) {
     if (one.name != request.name) continue;
     const std::string where = "op " + request.name;
     Attributes attributes(where, request.attributes);
+    base::refuse_to_replace(where, request.output, {&request.input, 1});
     const auto file = format::SafetensorsFile::open(request.input);
     Inputs inputs(where, file);
     one.run(request, inputs, attributes).write(request.output);
