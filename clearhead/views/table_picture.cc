@@ -30,9 +30,14 @@ class Table {
 
   size_t size() const { return rows_.size(); }
 
-  // A last column that has no room is left out, not cut.
-  void leave_out_last_beyond(size_t width) {
-    if (line(0).width() > width) columns_.pop_back(), widths_.pop_back();
+  // Last columns that have no room are left out, not cut. Returns their names.
+  std::vector<std::string_view> leave_out_beyond(size_t width) {
+    std::vector<std::string_view> left_out;
+    while (line(0).width() > width && columns_.size() > 1) {
+      left_out.insert(left_out.begin(), columns_.back().name);
+      columns_.pop_back(), widths_.pop_back();
+    }
+    return left_out;
   }
 
   // Row 0 are the headings.
@@ -95,7 +100,7 @@ std::string draw_head_table(const capture::Trace& trace, const std::vector<HeadS
                share(pen, head.next), share(pen, head.self), share(pen, head.first), share(pen, head.special),
                head.links.empty() ? Text() : labels.link(head.links.front(), trace.info().tokens)});
   }
-  table.leave_out_last_beyond(labels.width() - 2);
+  const std::vector<std::string_view> left_out = table.leave_out_beyond(labels.width() - 2);
   std::string output;
   labels.line(output, table.line(0), 1);
   for (size_t i = 0; i < heads.size(); ++i) {
@@ -104,6 +109,12 @@ std::string draw_head_table(const capture::Trace& trace, const std::vector<HeadS
   }
   output += '\n';
   labels.note(output, std::string(labels.word("table_legend")));
+  std::string names;
+  for (const std::string_view name : left_out) {
+    names +=
+        fmt::format("{}{}", names.empty() ? "" : labels.word("comma"), labels.word(fmt::format("column.{}", name)));
+  }
+  if (!names.empty()) labels.note(output, fill_in(labels.word("left_out"), {{"columns", Text(names)}}).str());
   return output;
 }
 
@@ -114,12 +125,14 @@ std::string draw_tokens(const std::vector<capture::TraceToken>& tokens, const St
   labels.title(output, labels.token_count(tokens.size()));
   labels.title(output, labels.sentence(tokens));
   output += '\n';
+  // The two widest columns share what the others leave.
+  const size_t most = std::clamp<size_t>((labels.width() - 30) / 2, 5, 32);
   Table table(labels, {{"index", true}, {"text"}, {"piece"}, {"id", true}, {"bytes", true}});
   for (size_t i = 0; i < tokens.size(); ++i) {
     const capture::TraceToken& token = tokens[i];
     const std::string piece = printable(token.piece, style);
-    table.add({pen.write(fmt::format("{}", i), Ink::dim), labels.token(token, Ink::query, 32),
-               pen.write(display_width(piece) > 32 ? fit(piece, 32, style) : piece,
+    table.add({pen.write(fmt::format("{}", i), Ink::dim), labels.token(token, Ink::query, most),
+               pen.write(display_width(piece) > most ? fit(piece, most, style) : piece,
                          token.special ? Ink::special : Ink::plain),
                Text(fmt::format("{}", token.id)),
                token.special ? pen.write(labels.word("special"), Ink::special)

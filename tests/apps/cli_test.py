@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every command on the main road: results, JSON against its schema, traces, the published weights."""
-import json, math, subprocess, sys, tempfile, unittest
+import json, math, re, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 from program import BOOK, CAT, PROGRAM, Tensors, document, run
@@ -96,6 +96,30 @@ class Attend(unittest.TestCase):
             done = run("attend", CAT, "--layer", "0", "--head", "0", "--ascii", env={"COLUMNS": width})
             self.assertTrue(done.out.isascii())
             self.assertLessEqual(max(map(len, done.out.splitlines())), int(width))
+
+    def test_tables_fit_a_narrow_terminal_and_lose_nothing(self):
+        narrow, wide = {"COLUMNS": "40"}, {"COLUMNS": "200"}
+        letters = lambda text: sorted(re.sub(r"[^0-9A-Za-z]+", "", text))
+        commands = (["verify", CAT], ["inspect", "minilm"], ["inspect", "smollm2-135m-instruct", "--all"], ["models"], ["heads", CAT], ["tokenize", CAT],
+                    ["generate", CAT, "--max-tokens", "8", "--attend"])
+        for command in commands:
+            for flags in ([], ["--ascii"]):
+                page, whole = (run(*command, *flags, env=width).out for width in (narrow, wide))
+                self.assertLessEqual(max(map(len, page.splitlines())), 40, page)
+                if command[0] == "inspect":
+                    self.assertEqual(letters(page), letters(whole))
+                elif command[0] == "generate":
+                    self.assertEqual(page.count("layer "), whole.count("layer "))
+                else:
+                    self.assertNotRegex(page.split("*")[0], r"\.\.\n|\u2026\n")  # no line is cut
+        told = run("heads", CAT, "--ascii", env=narrow).out
+        self.assertIn("a wider terminal shows more: top, prev", " ".join(told.split()))
+        self.assertNotIn("a wider terminal", run("heads", CAT, env=wide).out)
+        lines = run("verify", CAT, env=narrow).out.splitlines()
+        place = lines.index("raw_scores")
+        self.assertRegex(lines[place + 1], r"^    difference [0-9.e+-]+, allowed")
+        state = run("models", env=narrow).out.splitlines()
+        self.assertEqual(state[:2], ["minilm", "    family bert, layers x heads 6 x 12,"])
 
     def test_ascii_is_english(self):
         commands = (["lesson", "--toy"], ["attend", CAT], ["heads", CAT], ["tokenize", CAT], ["attend", CAT, "--layer", "0", "--head", "0"],
@@ -238,8 +262,12 @@ class Others(unittest.TestCase):
         check_schema("inspect", found)
         self.assertIsNone(found["architecture"])
         self.assertTrue(found["warnings"][0].startswith("cannot be run: "), found["warnings"])
-        self.assertEqual(found["metadata"]["general.architecture"], '"llama"')
-        self.assertEqual(found["metadata"]["tokenizer.ggml.tokens"], "an array of 3 string")
+        self.assertEqual(found["metadata"], {
+            "general.architecture": "llama", "llama.block_count": 1, "llama.context_length": 8, "llama.rope.freq_base": 10000.0,
+            "tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.scores": "an array of 3 f32",
+            "tokenizer.ggml.token_type": "an array of 3 i32", "tokenizer.ggml.tokens": "an array of 3 string"})
+        template = document("inspect", "smollm2-135m-instruct")["metadata"]["tokenizer.chat_template"]
+        self.assertTrue(template.startswith("{%") and template.endswith("%}"), template)  # whole
         types = {tensor["name"]: tensor["dtype"] for tensor in found["tensors"]}
         self.assertEqual(types["token_embd.weight"], "F32")
         self.assertEqual(types["Q6_K"], "Q6_K")
@@ -247,6 +275,26 @@ class Others(unittest.TestCase):
         self.assertIn("llama.block_count = 1", page)
         self.assertIn("Q4_1", page)
         self.assertIn("cannot be run", page)
+
+    def test_every_json_obeys_its_schema(self):
+        lines = ["--file", "-", "--lines"]
+        head = ["--layer", "0", "--head", "0"]
+        with tempfile.TemporaryDirectory() as folder:
+            made = [("attend", CAT), ("attend", *lines), ("attend", CAT, "--from", "sat"), ("attend_head", CAT, *head), ("attend_head", *head, *lines),
+                    ("heads", CAT), ("heads", *lines), ("tokenize", CAT), ("tokenize", *lines), ("lesson", "--toy"),
+                    ("record", CAT, "--stages", "query", "--output", folder + "/t.safetensors"), ("verify", CAT),
+                    ("generate", CAT, "--max-tokens", "2"), ("generate", CAT, "--max-tokens", "2", "--attend"), ("inspect", "minilm"),
+                    ("inspect", "smollm2-135m-instruct"), ("models",), ("fetch", "minilm"), ("bench", "tokenizer", "--quick", "--model", "minilm")]
+            for schema, *words in made:
+                with self.subTest([schema, *words]):
+                    found = document(schema.split("_")[0], *words, stdin=b"the cat\n\nthe mat\n")
+                    check_schema(schema, found)
+                    self.assertEqual(isinstance(found, list), "--lines" in words)
+        covered = {schema for schema, *_ in made}
+        self.assertEqual({path.name.split(".")[0] for path in (ROOT / "docs/schema").glob("*.json")}, covered)
+        commands = re.findall(r"^  ([a-z]+) ", run("--help").out.split("ubcommands:")[1], re.MULTILINE)
+        self.assertGreater(len(commands), 12)
+        self.assertEqual({command for command in commands if "--json" in run(command, "--help").out} - covered, set())
 
     def test_help_version_completion_and_manual(self):
         self.assertIn("attend", run("--help").out)

@@ -29,6 +29,7 @@ namespace {
 constexpr size_t kLooks = 3;  // heads shown of each new token
 constexpr std::string_view kRecognise = "auto";
 constexpr size_t kTokenColumns = 16;
+constexpr size_t kLookGap = 2;
 
 struct Flags {
   OutputFlags output;
@@ -76,15 +77,33 @@ std::string shown(std::string_view text, const views::Style& style) {
   return output;
 }
 
-// One line of --attend: the new token, and where the heads looked that looked hardest.
+// A word in at most so many columns.
+std::string shortened(const std::string& word, size_t columns, const views::Style& style) {
+  const std::string shown = views::printable(word, style);
+  return views::display_width(shown) <= columns ? shown : views::fit(shown, columns, style);
+}
+
+// Of --attend: the new token, and where the heads looked that looked hardest, on more lines where one is too narrow.
 std::string look_line(const std::string& token, const std::vector<engine::Look>& looks, const Words& words,
                       const views::Style& style) {
-  std::string line = views::fit(views::printable(token, style), kTokenColumns, style);
+  const size_t begin = std::min(kTokenColumns, style.width / 4);
+  std::string page = views::fit(views::printable(token, style), begin, style);
+  size_t used = begin;
   for (const engine::Look& look : looks) {
-    line += fmt::format("  layer {} head {}: {} {:.0f} %", look.layer, look.head,
-                        views::printable(words[look.key], style), 100 * static_cast<double>(look.weight));
+    const std::string head = fmt::format("layer {} head {}: ", look.layer, look.head);
+    const std::string share = fmt::format(" {:.0f} %", 100 * static_cast<double>(look.weight));
+    const size_t left = style.width - begin - kLookGap, rest = head.size() + share.size();
+    const std::string word = shortened(words[look.key], left > rest ? left - rest : 1, style);
+    const size_t columns = kLookGap + rest + views::display_width(word);
+    if (used > begin && used + columns > style.width) {
+      page += "\n" + std::string(begin, ' ');
+      used = begin;
+    }
+    page += std::string(kLookGap, ' ') + head + word + share;
+    used += columns;
   }
-  return line + "\n";
+  page.erase(page.find_last_not_of(' ') + 1);
+  return page + "\n";
 }
 
 nlohmann::ordered_json looks_json(const std::vector<std::vector<engine::Look>>& looks) {

@@ -12,6 +12,7 @@
 #include "clearhead/apps/cli/commands.h"
 #include "clearhead/apps/cli/common.h"
 #include "clearhead/apps/cli/console.h"
+#include "clearhead/apps/cli/table.h"
 #include "clearhead/apps/cli/watch.h"
 #include "clearhead/base/error.h"
 #include "clearhead/engine/generate.h"
@@ -29,11 +30,18 @@ struct Flags {
   bool all = false;
 };
 
+// What a GGUF file says about itself under one key.
+struct Metadatum {
+  std::string key;
+  std::string text;      // for people: short, strings in quotes
+  nlohmann::json value;  // as what it is; for an array its text
+};
+
 // What there is to say about a model.
 struct Inspection {
   std::string name, path;
-  std::optional<model::ModelConfig> config;                   // absent: the model cannot be run, and a warning says why
-  std::vector<std::pair<std::string, std::string>> metadata;  // of a GGUF file: key and value
+  std::optional<model::ModelConfig> config;  // absent: the model cannot be run, and a warning says why
+  std::vector<Metadatum> metadata;           // of a GGUF file
   std::vector<format::TensorEntry> tensors;
   std::vector<size_t> not_finite;  // [tensors] NaN and infinite values; 1 where a block has such a scale
   std::vector<std::string> warnings;
@@ -49,6 +57,19 @@ size_t bad_values(const format::Checkpoint& checkpoint, const format::TensorEntr
   if (!entry.dtype) return 0;
   const format::NonFinite bad = format::count_non_finite(checkpoint.view(entry.name));
   return bad.nans + bad.infinities;
+}
+
+Metadatum metadatum(const format::GgufMetadata& metadata, const std::string& key, const format::GgufValue& value) {
+  Metadatum result{key, value.text(), nullptr};
+  if (value.is_array) {
+    result.value = result.text;
+  } else if (value.type == format::GgufType::string) {
+    result.value = *metadata.find_word(key);
+  } else {  // a number or a truth value, whose text JSON reads too unless it is not finite
+    const auto parsed = nlohmann::json::parse(result.text, nullptr, false);
+    if (!parsed.is_discarded()) result.value = parsed;
+  }
+  return result;
 }
 
 // What a session knows of the model. A GGUF file is shown also if it cannot be run.
@@ -95,7 +116,9 @@ Inspection inspect(const Flags& flags) {
     if (std::ranges::find(result.warnings, warning) == result.warnings.end()) result.warnings.push_back(warning);
   }
   if (const format::GgufMetadata* metadata = checkpoint.gguf_metadata()) {
-    for (const auto& [key, value] : metadata->values()) result.metadata.emplace_back(key, value.text());
+    for (const auto& [key, value] : metadata->values()) {
+      result.metadata.push_back(metadatum(*metadata, key, value));
+    }
   }
   result.tensor_bytes = checkpoint.total_bytes();
   const Progress progress("looking for values that are no numbers");
@@ -131,7 +154,7 @@ std::string inspection_json(const Inspection& result) {
   document["architecture"] = result.config ? architecture_json(*result.config) : nlohmann::ordered_json();
   if (!result.metadata.empty()) {
     nlohmann::ordered_json metadata = nlohmann::ordered_json::object();
-    for (const auto& [key, value] : result.metadata) metadata[key] = value;
+    for (const Metadatum& one : result.metadata) metadata[one.key] = one.value;
     document["metadata"] = std::move(metadata);
   }
   document["parameters"] = result.parameters;
@@ -171,49 +194,58 @@ std::string types_line(const Inspection& result) {
 
 std::string tensor_table(const Inspection& result, bool all, const views::Style& style) {
   constexpr size_t kShort = 24;
-  std::string table;
-  for (size_t i = 0; i < result.tensors.size(); ++i) {
-    if (!all && i == kShort) return table + fmt::format("  ... {} more (--all)\n", result.tensors.size() - kShort);
+  const size_t shown = all ? result.tensors.size() : std::min(kShort, result.tensors.size());
+  Table table({{"", 5}, {"", 16}, {"", 12, true}, {""}, {""}}, 3);
+  for (size_t i = 0; i < shown; ++i) {
     const auto& entry = result.tensors[i];
     const std::string bad =
-        result.not_finite[i] > 0 ? fmt::format("  {} values are not finite", result.not_finite[i]) : "";
-    table += fmt::format("  {:<5} {:<16} {:>9.3f} MB  {}{}\n", entry.dtype_name, entry.shape.text(),
-                         megabytes(entry.end - entry.begin), views::printable(entry.name, style), bad);
+        result.not_finite[i] > 0 ? fmt::format("{} values are not finite", result.not_finite[i]) : "";
+    table.add({entry.dtype_name, entry.shape.text(), fmt::format("{:.3f} MB", megabytes(entry.end - entry.begin)),
+               views::printable(entry.name, style), bad});
   }
-  return table;
+  const size_t left = result.tensors.size() - shown;
+  return table.draw(style, 2) + (left > 0 ? fmt::format("  ... {} more (--all)\n", left) : "");
 }
 
-std::string architecture_lines(const model::ModelConfig& config) {
-  std::string lines = fmt::format("  family       {}\n", config.family);
-  lines += fmt::format("  layers       {}\n", config.num_layers);
-  lines += fmt::format("  heads        {} of {} dimensions, {} kv heads\n", config.attention.num_heads,
-                       config.attention.head_dim, config.attention.num_kv_heads);
-  lines += fmt::format("  d_model      {}, d_ff {}\n", config.d_model, config.d_ff);
-  return lines + fmt::format("  vocabulary   {}, positions {}\n", config.vocab_size, config.context_len);
+std::string fact(std::string_view name, const std::string& text, const views::Style& style) {
+  return wrapped(fmt::format("  {:<12} ", name), text, style);
+}
+
+std::string architecture_lines(const model::ModelConfig& config, const views::Style& style) {
+  const attention::AttentionConfig& attention = config.attention;
+  return fact("family", config.family, style) + fact("layers", fmt::format("{}", config.num_layers), style) +
+         fact("heads",
+              fmt::format("{} of {} dimensions, {} kv heads", attention.num_heads, attention.head_dim,
+                          attention.num_kv_heads),
+              style) +
+         fact("d_model", fmt::format("{}, d_ff {}", config.d_model, config.d_ff), style) +
+         fact("vocabulary", fmt::format("{}, positions {}", config.vocab_size, config.context_len), style);
 }
 
 std::string inspection_page(const Inspection& result, bool all, const views::Style& style) {
-  std::string page =
-      fmt::format("{}  ({})\n\n", views::printable(result.name, style), views::printable(result.path, style));
-  if (result.config) page += architecture_lines(*result.config);
-  page += fmt::format("  parameters   {:.1f} million in {} tensors: {}\n", double(result.parameters) / 1e6,
-                      result.tensors.size(), types_line(result));
+  std::string page = wrapped("", fmt::format("{}  ({})", result.name, result.path), style) + "\n";
+  if (result.config) page += architecture_lines(*result.config, style);
+  page += fact("parameters",
+               fmt::format("{:.1f} million in {} tensors: {}", double(result.parameters) / 1e6, result.tensors.size(),
+                           types_line(result)),
+               style);
   if (result.config) {
-    page += fmt::format("  a run of {} tokens keeps {:.1f} MB, and every weight can be rebuilt from it\n",
-                        result.tokens, megabytes(result.run_bytes));
+    page += wrapped("  ",
+                    fmt::format("a run of {} tokens keeps {:.1f} MB, and every weight can be rebuilt from it",
+                                result.tokens, megabytes(result.run_bytes)),
+                    style);
   }
   if (result.writing_bytes) {
-    page += fmt::format("  reading and writing {} tokens keeps {:.1f} MB, with --cache bf16 {:.1f} MB\n", result.tokens,
-                        megabytes(*result.writing_bytes), megabytes(*result.writing_bytes_bf16));
+    page += wrapped("  ",
+                    fmt::format("reading and writing {} tokens keeps {:.1f} MB, with --cache bf16 {:.1f} MB",
+                                result.tokens, megabytes(*result.writing_bytes), megabytes(*result.writing_bytes_bf16)),
+                    style);
   }
   page += "\n" + tensor_table(result, all, style);
   if (all) {
-    for (const auto& [key, value] : result.metadata) {
-      page += fmt::format("  {} = {}\n", views::printable(key, style), views::printable(value, style));
-    }
+    for (const Metadatum& one : result.metadata) page += wrapped("  ", one.key + " = " + one.text, style);
   }
-  for (const std::string& warning : result.warnings)
-    page += fmt::format("  warning: {}\n", views::printable(warning, style));
+  for (const std::string& warning : result.warnings) page += wrapped("  ", "warning: " + warning, style);
   return page;
 }
 

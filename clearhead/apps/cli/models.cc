@@ -8,6 +8,7 @@
 #include "clearhead/apps/cli/commands.h"
 #include "clearhead/apps/cli/common.h"
 #include "clearhead/apps/cli/console.h"
+#include "clearhead/apps/cli/table.h"
 #include "clearhead/format/known_models.h"
 
 namespace clearhead::apps {
@@ -38,22 +39,20 @@ std::string models_json() {
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string models_table() {
-  std::string table =
-      fmt::format("{:<24}{:<9}{:>15}{:>8}  {:<22}{}\n", "name", "family", "layers x heads", "width", "license", "");
+std::string models_table(const views::Style& style) {
+  Table table({{"name", 22}, {"family", 7}, {"layers x heads", 14, true}, {"width", 6, true}, {"license", 20}, {""}});
   for (const auto& model : format::known_models()) {
     const bool here = format::present(model).has_value();
     const std::string state =
         here ? "present" : fmt::format("`clearhead fetch {}` ({} MB)", model.name, model.download_megabytes());
-    table +=
-        fmt::format("{:<24}{:<9}{:>15}{:>8}  {:<22}{}\n", model.name, model.family,
-                    fmt::format("{} x {}", model.num_layers, model.num_heads), model.d_model, model.license, state);
-    table += fmt::format("    {}\n", model.description);
+    table.add({model.name, model.family, fmt::format("{} x {}", model.num_layers, model.num_heads),
+               fmt::format("{}", model.d_model), model.license, state});
+    table.remark(model.description);
   }
-  table +=
-      fmt::format("\nModels live in {}. Any folder with config.json or name in the Hugging Face cache works too.\n",
+  const std::string ending =
+      fmt::format("Models live in {}. Any folder with config.json or name in the Hugging Face cache works too.",
                   format::model_home().string());
-  return table;
+  return table.draw(style) + "\n" + wrapped("", ending, style);
 }
 
 }  // namespace
@@ -64,8 +63,8 @@ void add_models(CLI::App& program, Action& action) {
   add_output_flags(command, *flags);
   command.callback([flags, &action] {
     action = [flags] {
-      flags->apply();
-      write_output(flags->json ? models_json() + "\n" : models_table());
+      const views::Style style = flags->apply();
+      write_output(flags->json ? models_json() + "\n" : models_table(style));
     };
   });
 }

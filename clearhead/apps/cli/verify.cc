@@ -15,6 +15,7 @@
 #include "clearhead/apps/cli/commands.h"
 #include "clearhead/apps/cli/common.h"
 #include "clearhead/apps/cli/console.h"
+#include "clearhead/apps/cli/table.h"
 #include "clearhead/apps/cli/watch.h"
 #include "clearhead/base/error.h"
 #include "clearhead/engine/memory_estimate.h"
@@ -78,27 +79,28 @@ std::vector<engine::StageCheck> worst_per_stage(const engine::VerifyReport& repo
   return rows;
 }
 
-std::string report_table(const engine::VerifyReport& report) {
-  std::string table =
-      fmt::format("{:<24}{:>10}  {:>9}  {:>9}  {:>5}  at\n", "stage", "difference", "allowed", "share", "layer");
+std::string report_table(const engine::VerifyReport& report, const views::Style& style) {
+  Table table(
+      {{"stage", 22}, {"difference", 10, true}, {"allowed", 9, true}, {"share", 9, true}, {"layer", 5, true}, {"at"}});
   size_t checked = 0;
   for (const auto& check : report.stages) checked += check.skipped ? 0 : 1;
   for (const auto& check : worst_per_stage(report)) {
     const capture::StageInfo& stage = capture::info(check.stage);
     if (check.skipped) {
-      table += fmt::format("{:<24}skipped: what it is computed from was not recorded\n", stage.name);
+      table.add({std::string(stage.name), "skipped: what it is computed from was not recorded"});
       continue;
     }
     const std::string layer = stage.place == capture::Place::in_layer ? std::to_string(check.layer) : "-";
     const bool over = check.worst_share > 1;
     const double difference = check.tolerance > 0 ? check.worst_share * check.tolerance : check.max_abs;
-    table += fmt::format("{:<24}{:>10.3g}  {:>9.3g}  {:>7.1f} %  {:>5}  {}{}\n", stage.name, difference,
-                         check.tolerance, 100 * check.worst_share, layer, place_of(check), over ? "  OVER" : "");
+    table.add({std::string(stage.name), fmt::format("{:.3g}", difference), fmt::format("{:.3g}", check.tolerance),
+               fmt::format("{:.1f} %", 100 * check.worst_share), layer, place_of(check) + (over ? "  OVER" : "")});
   }
-  return table + fmt::format(
-                     "\n{} stages of all layers recomputed in double by the plain reference: {}. Each row shows\n"
-                     "the place where its stage comes nearest to what is allowed there.\n",
-                     checked, report.ok ? "ok" : "NOT ok");
+  const std::string ending = fmt::format(
+      "{} stages of all layers recomputed in double by the plain reference: {}. Each row shows the place where its "
+      "stage comes nearest to what is allowed there.",
+      checked, report.ok ? "ok" : "NOT ok");
+  return table.draw(style) + "\n" + wrapped("", ending, style);
 }
 
 [[noreturn]] void fail_report(const engine::VerifyReport& report) {
@@ -137,14 +139,14 @@ Subject subject_of(const Flags& flags) {
 }
 
 void run(const Flags& flags) {
-  flags.output.apply();
+  const views::Style style = flags.output.apply();
   const Subject subject = subject_of(flags);
   const engine::VerifyReport report = [&] {
     const Progress progress("recomputing in double");
     return flags.end_to_end ? engine::verify_end_to_end(subject.session, subject.trace)
                             : engine::verify(subject.session, subject.trace);
   }();
-  write_output(flags.output.json ? report_json(report) + "\n" : report_table(report));
+  write_output(flags.output.json ? report_json(report) + "\n" : report_table(report, style));
   if (!report.ok) fail_report(report);
 }
 
