@@ -105,8 +105,9 @@ void check_presence(const std::map<std::string, std::string>& weight_map, const 
 }  // namespace
 
 Checkpoint Checkpoint::open(const fs::path& folder_or_file) {
-  const std::string where = base::quoted(folder_or_file.string(), 400);
   Checkpoint checkpoint;
+  checkpoint.where_ = base::quoted(folder_or_file.string(), 400);
+  const std::string& where = checkpoint.where_;
   std::error_code missing;
   if (fs::is_directory(folder_or_file, missing)) {
     checkpoint.folder_ = folder_or_file;
@@ -195,7 +196,7 @@ const Checkpoint::File* Checkpoint::find(std::string_view name) const {
 
 const Checkpoint::File& Checkpoint::get(std::string_view name) const {
   if (const File* file = find(name)) return *file;
-  base::fail(base::quoted(folder_.string(), 400), fmt::format("a tensor {}", base::quoted(name)),
+  base::fail(where_, fmt::format("a tensor {}", base::quoted(name)),
              fmt::format("{} tensors, none of that name", names_.size()));
 }
 
@@ -205,8 +206,7 @@ tensor::TensorView Checkpoint::view(std::string_view name) const {
 
 tensor::BlockView Checkpoint::blocks(std::string_view name) const {
   if (const auto* file = std::get_if<GgufFile>(&get(name))) return file->blocks(name);
-  base::fail(base::quoted(folder_.string(), 400), fmt::format("blocks as the type of {}", base::quoted(name)),
-             entry(name).dtype_name);
+  base::fail(where_, fmt::format("blocks as the type of {}", base::quoted(name)), entry(name).dtype_name);
 }
 
 const TensorEntry& Checkpoint::entry(std::string_view name) const {

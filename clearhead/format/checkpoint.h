@@ -42,6 +42,8 @@ class Checkpoint {
 
   // The folder that holds the files.
   const std::filesystem::path& folder() const { return folder_; }
+  // What was opened, the folder or the file, as errors name it.
+  const std::string& where() const { return where_; }
 
   // Text of config.json. Throws: Error (failure) if it is absent or larger than kMaxConfigBytes.
   std::string config_json() const;
@@ -74,6 +76,7 @@ class Checkpoint {
   const File& get(std::string_view name) const;
 
   std::filesystem::path folder_;
+  std::string where_;
   std::vector<File> files_;         // all of one kind
   std::vector<std::string> names_;  // sorted
   std::vector<size_t> file_of_;     // same order: place in files_

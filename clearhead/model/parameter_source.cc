@@ -91,7 +91,7 @@ void ParameterSource::check(const std::string& name, const tensor::Shape& shape)
   asked_for_.insert(full);
   const format::TensorEntry& entry = checkpoint_->entry(full);
   if (entry.shape != shape) {
-    base::fail("model file",
+    base::fail(checkpoint_->where(),
                fmt::format("{} of shape {}, as {} implies", base::quoted(full), shape.text(),
                            is_gguf() ? "the metadata" : "config.json"),
                "shape " + entry.shape.text());
@@ -99,11 +99,11 @@ void ParameterSource::check(const std::string& name, const tensor::Shape& shape)
   if (entry.block_type) {
     const tensor::BlockView blocks = checkpoint_->blocks(full);
     if (const auto bad = first_bad_scale(blocks)) {
-      base::fail("model file", fmt::format("{} with scales that are numbers", base::quoted(full)),
+      base::fail(checkpoint_->where(), fmt::format("{} with scales that are numbers", base::quoted(full)),
                  fmt::format("another in block {}", *bad), "the file is damaged");
     }
   } else if (const TensorView view = checkpoint_->view(full); !tensor::is_floating(view.dtype())) {
-    base::fail("model file", fmt::format("{} of a floating type", base::quoted(full)),
+    base::fail(checkpoint_->where(), fmt::format("{} of a floating type", base::quoted(full)),
                std::string(tensor::name_of(view.dtype())));
   }
 }
@@ -138,7 +138,7 @@ tensor::Tensor ParameterSource::take(const std::string& name, const tensor::Shap
 linear::PackedLinear ParameterSource::linear(const StoredLinear& stored) {
   const size_t all = stored.stored_outputs == 0 ? stored.outputs : stored.stored_outputs;
   if (stored.first_output > all || stored.outputs > all - stored.first_output) {
-    base::fail("model file",
+    base::fail(checkpoint_->where(),
                fmt::format("outputs {} to {} within the {} of {}", stored.first_output,
                            stored.first_output + stored.outputs, all, base::quoted(prefix_ + stored.weight)),
                "outputs that are not there");

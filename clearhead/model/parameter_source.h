@@ -71,6 +71,8 @@ class ParameterSource {
   std::vector<float> numbers(const std::string& name, size_t count);
   tensor::Tensor values(const std::string& name, const tensor::Shape& shape) { return take(name, shape); }
 
+  // The file or folder, as errors name it.
+  const std::string& where() const { return checkpoint_->where(); }
   // Whether the file is a GGUF, which has names and orders of its own.
   bool is_gguf() const { return checkpoint_->gguf_metadata() != nullptr; }
 

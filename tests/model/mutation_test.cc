@@ -120,8 +120,9 @@ TEST(Mutations, AScaleThatIsNoNumberIsNamed) {
     copy.seekp(static_cast<std::streamoff>(header.data_begin + entry.begin)).write("\x01\x7e", 2);  // NaN as F16
   }
   EXPECT_EQ(tests::error_text(load),
-            "[model file] expected \"blk.3.attn_q.weight\" with scales that are numbers; found another in block 0; the "
-            "file is damaged");
+            "[" + base::quoted((folder / "m.gguf").string(), 400) +
+                "] expected \"blk.3.attn_q.weight\" with scales that are numbers; found another in block 0; the "
+                "file is damaged");
 }
 
 // Small models of random parameters go the whole way each time.
