@@ -95,6 +95,11 @@ const GgufValue* GgufMetadata::find(std::string_view key) const {
   return place == values_.end() ? nullptr : &place->second;
 }
 
+bool GgufMetadata::is_array(std::string_view key) const {
+  const GgufValue* value = find(key);
+  return value != nullptr && value->is_array;
+}
+
 void GgufMetadata::refuse(std::string_view key, std::string_view expected, const GgufValue& found) const {
   base::fail(where_, fmt::format("{} with {}", base::quoted(key), expected), found.text());
 }
@@ -166,6 +171,19 @@ std::optional<std::vector<int64_t>> GgufMetadata::find_integers(std::string_view
     integers[i] = *integer;
   }
   return integers;
+}
+
+std::optional<std::vector<bool>> GgufMetadata::find_flags(std::string_view key) const {
+  const GgufValue* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  std::vector<bool> flags(value->count);
+  for (size_t i = 0; i < value->count; ++i) {
+    const auto flag =
+        value->type == GgufType::bool_ ? std::optional<int64_t>(load<uint8_t>(value->bytes, i)) : integer_at(*value, i);
+    if (!value->is_array || (flag != 0 && flag != 1)) refuse(key, "an array of true and false", *value);
+    flags[i] = flag == 1;
+  }
+  return flags;
 }
 
 std::string_view GgufMetadata::word(std::string_view key) const {

@@ -42,6 +42,7 @@ class GgufMetadata {
   const std::string& where() const { return where_; }
   const std::map<std::string, GgufValue, std::less<>>& values() const { return values_; }
   bool contains(std::string_view key) const { return values_.contains(key); }
+  bool is_array(std::string_view key) const;  // false also if the key is absent
   // False if the key is there already.
   bool add(std::string key, const GgufValue& value) { return values_.emplace(std::move(key), value).second; }
 
@@ -55,6 +56,7 @@ class GgufMetadata {
   std::optional<std::vector<float>> find_numbers(std::string_view key) const;  // an array of f32
   // An array of integers, or one integer alone.
   std::optional<std::vector<int64_t>> find_integers(std::string_view key) const;
+  std::optional<std::vector<bool>> find_flags(std::string_view key) const;  // an array of bools, or of integers 0 or 1
 
   // As above. Throws: Error (failure) also if the key is absent.
   std::string_view word(std::string_view key) const;

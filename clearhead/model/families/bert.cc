@@ -5,6 +5,7 @@
 
 #include "clearhead/base/error.h"
 #include "clearhead/model/families/family.h"
+#include "clearhead/model/families/gguf_config.h"
 
 namespace clearhead::model {
 namespace {
@@ -86,6 +87,9 @@ std::string name_prefix(const format::Checkpoint& checkpoint) {
 
 }  // namespace
 
-Family bert() { return {"bert", read_bert_config, name_prefix, read_bert_parameters}; }
+Family bert() {
+  return {"bert",         read_bert_config,         name_prefix, read_bert_parameters, "bert",
+          read_bert_gguf, read_bert_gguf_parameters};
+}
 
 }  // namespace clearhead::model

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "clearhead/base/error.h"
-#include "clearhead/model/families/gated_decoder.h"
+#include "clearhead/model/families/gguf_config.h"
 
 namespace clearhead::model {
 namespace {
@@ -79,9 +79,9 @@ Read read_gguf(const format::Checkpoint& checkpoint) {
     base::fail(metadata.where(), fmt::format("general.architecture to be one of: {}", known),
                base::quoted(architecture));
   }
-  const tensor::Shape& embedding = checkpoint.entry("token_embd.weight").shape;
-  GgufConfig gguf(metadata, architecture);
-  ModelConfig config = found->read_gguf(gguf, embedding.rank() == 2 ? embedding[0] : 0);
+  checkpoint.entry("token_embd.weight");  // or it is missing
+  GgufConfig gguf(checkpoint, architecture);
+  ModelConfig config = found->read_gguf(gguf, gguf.rows("token_embd.weight"));
   gguf.refuse_unread();
   config.family = found->model_type;
   config.check();
@@ -105,7 +105,9 @@ std::span<const Family> families() {
 LoadedModel load_model(const std::shared_ptr<const format::Checkpoint>& checkpoint) {
   const auto [family, config, end_ids] = checkpoint->gguf_metadata() ? read_gguf(*checkpoint) : read_hub(*checkpoint);
   ParameterSource source(checkpoint, family.name_prefix(*checkpoint));
-  Parameters parameters = family.read_parameters(config, source);
+  const auto read =
+      source.is_gguf() && family.read_gguf_parameters ? family.read_gguf_parameters : family.read_parameters;
+  Parameters parameters = read(config, source);
   std::vector<std::string> warnings = checkpoint->warnings();
   if (const std::vector<std::string> unused = source.unused(); !unused.empty()) {
     warnings.push_back(unused_warning(unused));

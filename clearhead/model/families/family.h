@@ -41,6 +41,8 @@ struct Family {
   // The general.architecture of its GGUF files, and how their metadata read; empty: there are none that we read.
   std::string_view gguf_architecture = "";
   ModelConfig (*read_gguf)(GgufConfig& gguf, size_t vocab_size) = nullptr;
+  Parameters (*read_gguf_parameters)(const ModelConfig& config,
+                                     ParameterSource& source) = nullptr;  // null: read_parameters
 };
 
 // Encoders of model_type bert (BERT, MiniLM, multilingual E5): every token sees every token, a norm behind each half

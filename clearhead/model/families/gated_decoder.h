@@ -4,15 +4,14 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "clearhead/format/gguf_metadata.h"
 #include "clearhead/model/config.h"
 #include "clearhead/model/config_json.h"
+#include "clearhead/model/families/gguf_config.h"
 #include "clearhead/model/parameter_source.h"
 #include "clearhead/model/parameters.h"
 
@@ -47,36 +46,12 @@ std::vector<bool> read_near_layers(ConfigJson& json, size_t num_layers, const st
 // The window of a key that counts the query's own position, as AttentionConfig has it; nothing if the key is absent.
 std::optional<size_t> read_left_window(ConfigJson& json, std::string_view key, std::optional<size_t> fallback);
 
-// The metadata of a GGUF of an architecture. It refuses what nobody asked for, as ConfigJson does.
-class GgufConfig {
- public:
-  GgufConfig(const format::GgufMetadata& metadata, std::string architecture)
-      : metadata_(metadata), prefix_(std::move(architecture) + ".") {}
-
-  size_t count(std::string_view key, std::optional<size_t> fallback = std::nullopt);
-  double number(std::string_view key, std::optional<double> fallback = std::nullopt);
-  std::optional<std::string_view> word(std::string_view key);
-  bool contains(std::string_view key);
-  void ignore(std::string_view key) { name(key); }
-  const std::string& where() const { return metadata_.where(); }
-
-  // Throws: Error naming the first key of the architecture that nobody asked for.
-  void refuse_unread() const;
-
- private:
-  std::string name(std::string_view key);
-
-  const format::GgufMetadata& metadata_;
-  std::string prefix_;
-  std::set<std::string, std::less<>> read_;
-};
-
 // What read_gated_config reads, from a GGUF.
 ModelConfig read_gated_gguf(GgufConfig& gguf, size_t vocab_size);
 
 // What the parameters of a family are, beside what all have.
 struct GatedParts {
-  bool attention_bias = false;  // of query, key and value
+  bool attention_bias = false;  // of query, key and value; a GGUF may have biases beside those asked for here
   bool output_bias = false;     // of the output projection
   bool feed_forward_bias = false;
   float norm_offset = 0;       // added to every stored gain of a norm

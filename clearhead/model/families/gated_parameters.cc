@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "clearhead/base/error.h"
 #include "clearhead/model/families/gated_decoder.h"
 
 namespace clearhead::model {
@@ -116,12 +119,15 @@ class Reader {
     block.feed_forward_in = map(name + names_.up, d_ff, d_model, parts_.feed_forward_bias);
     block.feed_forward_out = map(name + names_.down, d_model, d_ff, parts_.feed_forward_bias);
     source_.ignore(name + "self_attn.rotary_emb.inv_freq");  // a buffer of old files, computed from the config
+    source_.ignore(name + "attn_rot_embd.weight");           // the same in a GGUF
     return block;
   }
 
  private:
   StoredLinear stored(const std::string& name, size_t outputs, size_t inputs, bool bias) const {
-    return {.weight = name + ".weight", .bias = bias ? name + ".bias" : "", .outputs = outputs, .inputs = inputs};
+    const bool found = source_.is_gguf() && source_.contains(name + ".bias");  // no key of a GGUF says it
+    return {
+        .weight = name + ".weight", .bias = bias || found ? name + ".bias" : "", .outputs = outputs, .inputs = inputs};
   }
 
   const ModelConfig& config_;
@@ -129,6 +135,19 @@ class Reader {
   const GatedParts& parts_;
   const Names& names_;
 };
+
+// The divisors of rotary frequencies that a GGUF may have; none if it has none.
+std::vector<float> read_rotary_divisors(const ModelConfig& config, ParameterSource& source) {
+  const std::string name = "rope_freqs.weight";
+  if (!source.contains(name)) return {};
+  std::vector<float> divisors = source.numbers(name, config.rotary->dim / 2);
+  for (const float divisor : divisors) {
+    if (std::isfinite(divisor) && divisor > 0) continue;
+    base::fail(source.where(), fmt::format("{} of numbers above 0", base::quoted(name)), fmt::format("{}", divisor),
+               "the file is damaged");
+  }
+  return divisors;
+}
 
 }  // namespace
 
@@ -147,8 +166,9 @@ Parameters read_gated_parameters(const ModelConfig& config, ParameterSource& sou
     parameters.vocabulary = source.vocabulary(tied ? embedding : output, config.vocab_size, config.d_model);
     if (tied) parameters.token_embedding = tied_table(std::move(parameters.token_embedding), parameters.vocabulary);
   }
-  if (source.is_gguf() && source.contains("rope_freqs.weight")) {
-    parameters.rotary_divisors = source.numbers("rope_freqs.weight", config.rotary->dim / 2);
+  if (source.is_gguf()) {
+    parameters.rotary_divisors = read_rotary_divisors(config, source);
+    for (const char* factors : {"long", "short"}) source.ignore(fmt::format("rope_factors_{}.weight", factors));
   }
   return parameters;
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "clearhead/base/error.h"
 #include "clearhead/model/families/family.h"
@@ -93,41 +94,74 @@ ModelConfig read_gemma3(ConfigJson& json) {
   return config;
 }
 
-std::optional<float> gguf_cap(GgufConfig& gguf, std::string_view key) {
-  if (!gguf.contains(key)) return std::nullopt;
-  return static_cast<float>(gguf.number(key));
+// usual: the cap where the file has none; 0: none.
+std::optional<float> gguf_cap(GgufConfig& gguf, std::string_view key, double usual) {
+  const double cap = gguf.number(key, usual);
+  if (cap == 0 && usual == 0) return std::nullopt;
+  return static_cast<float>(cap);
 }
 
-ModelConfig read_shared_gguf(GgufConfig& gguf, size_t vocab_size) {
+// layers: the number of layers of the one size whose scale is not that of its heads; no key says so.
+ModelConfig read_shared_gguf(GgufConfig& gguf, size_t vocab_size, size_t layers) {
   ModelConfig config = read_gated_gguf(gguf, vocab_size);
   set_shared(config);
   config.activation = linear::Activation::gelu_tanh;
-  const size_t window = gguf.count("attention.sliding_window", 4096);
-  if (window == 0) base::fail(gguf.where(), "an attention.sliding_window of 1 or more", "0");
-  config.near.left_window = window - 1;
-  config.near.is_near.resize(config.num_layers);
-  config.attention.soft_cap = gguf_cap(gguf, "attn_logit_softcapping");
-  config.logit_soft_cap = gguf_cap(gguf, "final_logit_softcapping");
-  return config;
-}
-
-ModelConfig read_gemma2_gguf(GgufConfig& gguf, size_t vocab_size) {
-  constexpr size_t kLayersOf27b = 46;  // the one size whose scale is not that of its heads; no key says so
-  ModelConfig config = read_shared_gguf(gguf, vocab_size);
-  for (size_t layer = 0; layer < config.num_layers; ++layer) config.near.is_near[layer] = layer % 2 == 0;
-  if (config.num_layers == kLayersOf27b) {
+  if (config.num_layers == layers && !config.attention.scale) {
     config.attention.scale = 1 / std::sqrt(static_cast<float>(config.d_model / config.attention.num_heads));
   }
   return config;
 }
 
-ModelConfig read_gemma3_gguf(GgufConfig& gguf, size_t vocab_size) {
-  ModelConfig config = read_shared_gguf(gguf, vocab_size);
-  for (size_t layer = 0; layer < config.num_layers; ++layer) {
-    config.near.is_near[layer] = layer % (kNearLayersOfGemma3 + 1) != kNearLayersOfGemma3;
+// Near layers: all but the last of each `period`, unless the file says otherwise.
+void read_near_gguf(GgufConfig& gguf, size_t window, size_t period, NearLayers& near, size_t num_layers) {
+  constexpr std::string_view kPattern = "attention.sliding_window_pattern";
+  near.left_window = window - 1;
+  if (auto flags = gguf.flags(kPattern)) {
+    if (flags->size() != num_layers) {
+      base::fail(gguf.where(), fmt::format("{} of {} layers", kPattern, num_layers), fmt::format("{}", flags->size()));
+    }
+    near.is_near = std::move(*flags);
+    return;
   }
-  config.near.rotary = RotaryConfig{.dim = config.rotary->dim, .base = gguf.number("rope.freq_base_swa", kNearBase)};
+  period = gguf.count(kPattern, period);
+  near.is_near.resize(num_layers);
+  for (size_t layer = 0; layer < num_layers; ++layer) {
+    near.is_near[layer] = period == 0 || layer % period + 1 < period;
+  }
+}
+
+ModelConfig read_gemma2_gguf(GgufConfig& gguf, size_t vocab_size) {
+  constexpr size_t kLayersOf27b = 46;
+  ModelConfig config = read_shared_gguf(gguf, vocab_size, kLayersOf27b);
+  const size_t window = gguf.count("attention.sliding_window", 4096);
+  if (window == 0) base::fail(gguf.where(), "an attention.sliding_window of 1 or more", "0");
+  read_near_gguf(gguf, window, 2, config.near, config.num_layers);
+  if (gguf.contains("rope.freq_base_swa")) {
+    config.near.rotary = config.rotary;
+    config.near.rotary->base = gguf.number("rope.freq_base_swa");
+  }
+  config.attention.soft_cap = gguf_cap(gguf, "attn_logit_softcapping", 50);
+  config.logit_soft_cap = gguf_cap(gguf, "final_logit_softcapping", 30);
+  return config;
+}
+
+ModelConfig read_gemma3_gguf(GgufConfig& gguf, size_t vocab_size) {
+  constexpr size_t kLayersOf27b = 62;
+  ModelConfig config = read_shared_gguf(gguf, vocab_size, kLayersOf27b);
   config.head_norm = true;
+  config.attention.soft_cap = gguf_cap(gguf, "attn_logit_softcapping", 0);
+  config.logit_soft_cap = gguf_cap(gguf, "final_logit_softcapping", 0);
+  RotaryConfig near{.dim = config.rotary->dim, .base = gguf.number("rope.freq_base_swa", kNearBase)};
+  if (const double attention = gguf.number("rope.scaling.attn_factor", 1); attention != 1) {
+    near.attention_factor = attention;
+  }
+  const size_t window = gguf.count("attention.sliding_window", 0);
+  if (window == 0) {  // every layer sees all
+    gguf.ignore({"attention.sliding_window_pattern"});
+    return config;
+  }
+  read_near_gguf(gguf, window, kNearLayersOfGemma3 + 1, config.near, config.num_layers);
+  config.near.rotary = near;
   return config;
 }
 

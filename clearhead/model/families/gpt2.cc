@@ -5,6 +5,7 @@
 
 #include "clearhead/base/error.h"
 #include "clearhead/model/families/family.h"
+#include "clearhead/model/families/gguf_config.h"
 
 namespace clearhead::model {
 namespace {
@@ -96,6 +97,8 @@ Parameters read_parameters(const ModelConfig& config, ParameterSource& source) {
 
 }  // namespace
 
-Family gpt2() { return {"gpt2", read_config, name_prefix, read_parameters}; }
+Family gpt2() {
+  return {"gpt2", read_config, name_prefix, read_parameters, "gpt2", read_gpt2_gguf, read_gpt_gguf_parameters};
+}
 
 }  // namespace clearhead::model

@@ -6,6 +6,7 @@
 #include "clearhead/base/error.h"
 #include "clearhead/model/families/family.h"
 #include "clearhead/model/families/gated_decoder.h"
+#include "clearhead/model/families/gguf_config.h"
 
 namespace clearhead::model {
 namespace {
@@ -96,6 +97,8 @@ Parameters read_parameters(const ModelConfig& config, ParameterSource& source) {
 
 }  // namespace
 
-Family gpt_neox() { return {"gpt_neox", read_config, no_prefix, read_parameters}; }
+Family gpt_neox() {
+  return {"gpt_neox", read_config, no_prefix, read_parameters, "gptneox", read_gpt_neox_gguf, read_gpt_gguf_parameters};
+}
 
 }  // namespace clearhead::model

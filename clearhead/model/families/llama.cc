@@ -23,13 +23,16 @@ ModelConfig read_mistral(ConfigJson& json) {
   return config;
 }
 
-ModelConfig read_gguf(GgufConfig& gguf, size_t vocab_size) { return read_gated_gguf(gguf, vocab_size); }
+ModelConfig read_gguf(GgufConfig& gguf, size_t vocab_size) {
+  constexpr std::string_view kPairs = "Meta AI original pth";  // what the first files call their rows in pairs
+  constexpr Meaning<bool> kLayouts[] = {{kPairs, true}};
+  gguf.meaning("tensor_data_layout", kLayouts, kPairs);
+  return read_gated_gguf(gguf, vocab_size);
+}
 
 Parameters read_parameters(const ModelConfig& config, ParameterSource& source) {
-  const bool gguf_bias = source.is_gguf() && source.contains("blk.0.attn_q.bias");
-  const bool bias = config.attention_bias || gguf_bias;
   return read_gated_parameters(config, source,
-                               {.attention_bias = bias,
+                               {.attention_bias = config.attention_bias,
                                 .output_bias = config.attention_bias,
                                 .feed_forward_bias = config.feed_forward_bias,
                                 .pairs_in_gguf = true});
