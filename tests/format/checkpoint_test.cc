@@ -106,6 +106,14 @@ TEST(Checkpoint, NamesATensorThatIsMissing) {
   EXPECT_EQ(error_text([&] { checkpoint.entry("pooler.weight"); }), text);
 }
 
+TEST(Checkpoint, NamesTheFileThatLacksATensorIfAFileWasOpened) {
+  const TemporaryFolder folder;
+  write_two(folder / "m.safetensors", "a", "b", 1);
+  const std::string path = (folder / "m.safetensors").string();
+  EXPECT_EQ(error_text([&] { Checkpoint::open(path).view("c"); }),
+            "[\"" + path + "\"] expected a tensor \"c\"; found 2 tensors, none of that name");
+}
+
 TEST(Checkpoint, FoldersWithoutParameters) {
   const TemporaryFolder folder;
   const std::string where = "[\"" + folder.path().string() + "\"]";

@@ -71,6 +71,7 @@ TEST(Gguf, NumbersAreTakenFromEveryTypeThatHoldsThem) {
   bytes.value("nan", 6, le(std::nanf(""))).u32("one", 1).word("word", "text");
   bytes.value("whole", 6, le(2.0f)).value("far", 12, le(-1e300));
   bytes.array("i32s", 5, 2, le(int32_t{7}) + le(int32_t{-8})).array("f32s", 6, 1, le(1.5f));
+  bytes.array("bools", 7, 2, le(true) + le(false));
   const GgufFile file = read_gguf(bytes.text());
   const GgufMetadata& metadata = file.metadata();
   EXPECT_EQ(metadata.count("u8"), 200U);
@@ -83,6 +84,11 @@ TEST(Gguf, NumbersAreTakenFromEveryTypeThatHoldsThem) {
   EXPECT_EQ(metadata.find_number("f64"), 0.25);
   EXPECT_EQ(metadata.find_flag("bool"), true);
   EXPECT_EQ(metadata.find_flag("one"), true);
+  EXPECT_EQ(metadata.find_flags("bools"), (std::vector<bool>{true, false}));
+  EXPECT_FALSE(metadata.find_flags("none"));
+  EXPECT_TRUE(metadata.is_array("bools"));
+  EXPECT_FALSE(metadata.is_array("bool"));
+  EXPECT_FALSE(metadata.is_array("none"));
   EXPECT_EQ(metadata.find_integers("i32s"), (std::vector<int64_t>{7, -8}));
   EXPECT_EQ(metadata.find_integers("i64"), (std::vector<int64_t>{-5}));
   EXPECT_EQ(metadata.find_numbers("f32s"), (std::vector<float>{1.5f}));
@@ -103,6 +109,10 @@ TEST(Gguf, NumbersAreTakenFromEveryTypeThatHoldsThem) {
             expected + "\"i32s\" with an integer from 0 to 2^63 - 1; found an array of 2 i32");
   EXPECT_EQ(complaint([&] { metadata.find_number("nan"); }), expected + "\"nan\" with a finite number; found nan");
   EXPECT_EQ(complaint([&] { metadata.find_flag("u8"); }), expected + "\"u8\" with true or false; found 200");
+  EXPECT_EQ(complaint([&] { metadata.find_flags("i32s"); }),
+            expected + "\"i32s\" with an array of true and false; found an array of 2 i32");
+  EXPECT_EQ(complaint([&] { metadata.find_flags("bool"); }),
+            expected + "\"bool\" with an array of true and false; found true");
   EXPECT_EQ(complaint([&] { metadata.word("one"); }), expected + "\"one\" with a string; found 1");
   EXPECT_EQ(complaint([&] { metadata.find_words("word"); }),
             expected + "\"word\" with an array of strings; found \"text\"");

@@ -99,8 +99,8 @@ TEST(GgufRotary, DivisorsAreThoseOfLlama3AndAboveZero) {
   const LoadedModel model = file.load();
   EXPECT_TRUE(model.warnings.empty());
   EXPECT_LE(tensor::compare(hidden_of(model), hidden_of(hub.load())).max_abs, 1e-5);
-  for (const auto& [bad, text] : {std::pair(0.f, "0"), {-1.f, "-1"}, {std::nanf(""), "nan"},
-                                  {std::numeric_limits<float>::infinity(), "inf"}}) {
+  for (const auto& [bad, text] :
+       {std::pair(0.f, "0"), {-1.f, "-1"}, {std::nanf(""), "nan"}, {std::numeric_limits<float>::infinity(), "inf"}}) {
     divisors[3] = bad;
     file.tensors.insert_or_assign("rope_freqs.weight", list(divisors));
     expect_complaint(file, fmt::format("expected \"rope_freqs.weight\" of numbers above 0; found {}; the file", text));
@@ -112,8 +112,9 @@ TEST(GgufRotary, WhatIsNotComputedIsRefusedByName) {
                    "expected \"llama.rope.scaling.type\" to be one of: none, linear, yarn, longrope; found \"spiral\"");
   expect_complaint(llama_with({{"rope.scaling.type", "yarn"}, {"rope.scaling.yarn_ext_factor", 0.5f}}),
                    "expected rope.scaling.yarn_ext_factor of 1; found 0.5");
-  for (const char* key : {"rope.scaling.alpha", "rope.scaling.yarn_log_multiplier", "rope.scaling.yarn_attn_factor",
-                          "rope.dimension_sections", "attention.clamp_kqv", "attention.max_alibi_bias", "logit_scale"}) {
+  for (const char* key :
+       {"rope.scaling.alpha", "rope.scaling.yarn_log_multiplier", "rope.scaling.yarn_attn_factor",
+        "rope.dimension_sections", "attention.clamp_kqv", "attention.max_alibi_bias", "logit_scale"}) {
     expect_complaint(llama_with({{key, 2.f}}),
                      fmt::format("expected keys that this model family knows; found \"llama.{}\"", key));
   }
@@ -159,7 +160,8 @@ TEST(GgufSettings, OfNoEffectAreTakenWhateverTheySay) {
   EXPECT_TRUE(tensor::same_bits(hidden_of(file.load()), truth));
   expect_complaint(llama_with({{"expert_count", uint32_t{8}}}), "expected \"llama.expert_count\" of 0; found 8");
   expect_complaint(llama_with({{"nextn_predict_layers", uint32_t{1}}}), "\"llama.nextn_predict_layers\" of 0; found 1");
-  expect_complaint(llama_with({{"embedding_length_out", uint32_t{8}}}), "\"llama.embedding_length_out\" of 24; found 8");
+  expect_complaint(llama_with({{"embedding_length_out", uint32_t{8}}}),
+                   "\"llama.embedding_length_out\" of 24; found 8");
   expect_complaint(llama_with({{"tensor_data_layout", "reference"}}), "found \"reference\"");
 }
 
@@ -174,7 +176,8 @@ TEST(GemmaGguf, OfTheLargestSizeDividesByWidthAndHeads) {
       twin::Tensors more;
       for (const auto& [tensor, values] : file.tensors) {
         if (!tensor.starts_with("blk.0.")) continue;
-        for (uint32_t i = 3; i < layers; ++i) more.emplace(fmt::format("blk.{}.{}", i, tensor.substr(6)), tensor::clone(values));
+        for (uint32_t i = 3; i < layers; ++i)
+          more.emplace(fmt::format("blk.{}.{}", i, tensor.substr(6)), tensor::clone(values));
       }
       file.tensors.merge(more);
       return file.load().transformer.config().attention.effective_scale();
@@ -223,8 +226,9 @@ TEST(GgufTensors, ThatAreMissingAreMissedInTheFile) {
     file.tensors.erase(missing);
     tests::write_bytes(place, file.bytes());
     const auto load = [&] { load_model(std::make_shared<const format::Checkpoint>(format::Checkpoint::open(place))); };
-    EXPECT_EQ(tests::error_text(load), fmt::format("[\"{}\"] expected a tensor \"{}\"; found {} tensors, none of that name",
-                                                   place, missing, whole.size() - 1));
+    EXPECT_EQ(tests::error_text(load),
+              fmt::format("[\"{}\"] expected a tensor \"{}\"; found {} tensors, none of that name", place, missing,
+                          whole.size() - 1));
   }
 }
 

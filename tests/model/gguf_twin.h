@@ -85,8 +85,8 @@ struct Gguf {
       file.data.resize((file.data.size() + 31) / 32 * 32);
       file.tensor(name, {sizes.rbegin(), sizes.rend()}, blocks ? 8 : 0, file.data.size());
       const std::span<const float> numbers = values.as<float>();
-      file.data += blocks ? q8_0(numbers)
-                          : std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+      file.data +=
+          blocks ? q8_0(numbers) : std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
     }
     return file.text();
   }
@@ -211,10 +211,10 @@ inline Gguf gpt2(const Hub& hub) {
                    {"feed_forward_length", 4 * hub.count("n_embd")},
                    {"attention.head_count", hub.count("n_head")},
                    {"attention.layer_norm_epsilon", hub.config.at("layer_norm_epsilon").get<float>()}};
-  const Names names = {{"transformer.", ""},     {"wte", "token_embd"},         {"wpe", "position_embd"},
-                       {"ln_f", "output_norm"},  {"h.", "blk."},                {"attn.c_attn", "attn_qkv"},
-                       {"attn.c_proj", "attn_output"}, {"ln_1", "attn_norm"},   {"ln_2", "ffn_norm"},
-                       {"mlp.c_fc", "ffn_up"},   {"mlp.c_proj", "ffn_down"}};
+  const Names names = {
+      {"transformer.", ""}, {"wte", "token_embd"},       {"wpe", "position_embd"},       {"ln_f", "output_norm"},
+      {"h.", "blk."},       {"attn.c_attn", "attn_qkv"}, {"attn.c_proj", "attn_output"}, {"ln_1", "attn_norm"},
+      {"ln_2", "ffn_norm"}, {"mlp.c_fc", "ffn_up"},      {"mlp.c_proj", "ffn_down"}};
   for (const auto& [name, values] : hub.tensors) {
     const bool conv = name.find(".c_") != std::string::npos && values.shape().rank() == 2;
     file.tensors.emplace(renamed(name, names), conv ? turned(values) : tensor::clone(values));
@@ -260,15 +260,14 @@ inline Gguf bert(const Hub& hub) {
   const bool half = hub.config.at("model_type") == "distilbert", cuts = hub.config.at("model_type") != "bert" && !half;
   const uint32_t unused = cuts ? hub.count("pad_token_id") + 1 : 0;
   Gguf file("bert");
-  file.settings = {
-      {"context_length", hub.count("max_position_embeddings") - unused},
-      {"block_count", hub.count(half ? "n_layers" : "num_hidden_layers")},
-      {"embedding_length", hub.count(half ? "dim" : "hidden_size")},
-      {"feed_forward_length", hub.count(half ? "hidden_dim" : "intermediate_size")},
-      {"attention.head_count", hub.count(half ? "n_heads" : "num_attention_heads")},
-      {"attention.layer_norm_epsilon", half ? 1e-12f : hub.config.at("layer_norm_eps").get<float>()},
-      {"attention.causal", false},
-      {"pooling_type", uint32_t{1}}};
+  file.settings = {{"context_length", hub.count("max_position_embeddings") - unused},
+                   {"block_count", hub.count(half ? "n_layers" : "num_hidden_layers")},
+                   {"embedding_length", hub.count(half ? "dim" : "hidden_size")},
+                   {"feed_forward_length", hub.count(half ? "hidden_dim" : "intermediate_size")},
+                   {"attention.head_count", hub.count(half ? "n_heads" : "num_attention_heads")},
+                   {"attention.layer_norm_epsilon", half ? 1e-12f : hub.config.at("layer_norm_eps").get<float>()},
+                   {"attention.causal", false},
+                   {"pooling_type", uint32_t{1}}};
   const Names names = {{"distilbert.", ""},
                        {"xlm-roberta.", ""},
                        {"roberta.", ""},
@@ -299,7 +298,8 @@ inline Gguf bert(const Hub& hub) {
     if (name.starts_with("lm_head") || name.find("pooler") != std::string::npos) continue;
     const bool cut = name.find("position_embeddings") != std::string::npos;
     const size_t rows = values.shape()[0] - (cut ? unused : 0);
-    file.tensors.emplace(renamed(name, names), gathered(values, rows, [&](size_t i) { return i + (cut ? unused : 0); }));
+    file.tensors.emplace(renamed(name, names),
+                         gathered(values, rows, [&](size_t i) { return i + (cut ? unused : 0); }));
   }
   return file;
 }

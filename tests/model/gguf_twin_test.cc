@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 #include <span>
 
 #include "clearhead/tensor/compare.h"
@@ -51,6 +52,8 @@ struct Twin {
   twin::Settings gguf = {};                       // settings beside those of the sizes
 };
 
+void PrintTo(const Twin& twin, std::ostream* out) { *out << twin.name; }
+
 Gguf converted(const Hub& hub, const std::string& architecture) {
   if (architecture == "bert") return twin::bert(hub);
   if (architecture == "gpt2") return twin::gpt2(hub);
@@ -85,8 +88,10 @@ std::vector<Twin> twins() {
   const std::string llama = "decoders/llama", gemma2 = "decoders/gemma2", gemma3 = "decoders/gemma3", word = "yarn";
   const nlohmann::json far = {{"rope_theta", 10000.0}, {"rope_type", "default"}};
   const nlohmann::json eights = {{"query_pre_attn_scalar", 8}};
-  const twin::Settings near = {{"attention.sliding_window", uint32_t{5}}, {"rope.freq_base", 1000.f},
-                               {"rope.freq_base_swa", 100.f},            {"rope.scaling.type", "linear"},
+  const twin::Settings near = {{"attention.sliding_window", uint32_t{5}},
+                               {"rope.freq_base", 1000.f},
+                               {"rope.freq_base_swa", 100.f},
+                               {"rope.scaling.type", "linear"},
                                {"rope.scaling.factor", 2.f}};
   twin::Settings alternating = near, sixths = near, seconds = near, without = near;
   alternating["attention.sliding_window_pattern"] = std::vector<bool>{true, false, true};
@@ -102,9 +107,14 @@ std::vector<Twin> twins() {
       {"biases", "decoders/llama_wide_heads", "llama"},
       {"qwen2", "decoders/qwen2", "qwen2", {{"use_sliding_window", false}, {"layer_types", nullptr}}},
       {"qwen3", "decoders/qwen3", "qwen3"},
-      {"gemma2", gemma2, "gemma2", eights, {{"attention.sliding_window", uint32_t{5}},
-                                            {"attn_logit_softcapping", 3.f}, {"final_logit_softcapping", 5.f}}},
-      {"gemma2_caps", gemma2, "gemma2",
+      {"gemma2",
+       gemma2,
+       "gemma2",
+       eights,
+       {{"attention.sliding_window", uint32_t{5}}, {"attn_logit_softcapping", 3.f}, {"final_logit_softcapping", 5.f}}},
+      {"gemma2_caps",
+       gemma2,
+       "gemma2",
        {{"query_pre_attn_scalar", 8}, {"attn_logit_softcapping", 50}, {"final_logit_softcapping", 30}},
        {{"attention.sliding_window", uint32_t{5}}}},
       {"gemma3", gemma3, "gemma3", eights, alternating},
@@ -118,30 +128,60 @@ std::vector<Twin> twins() {
       {"xlm_roberta", "xlm_roberta", "bert"},
       {"distilbert", "distilbert", "bert"},
       // settings of rotary positions
-      {"linear", llama, "llama", rope("linear", {{"factor", 2.5}}),
+      {"linear",
+       llama,
+       "llama",
+       rope("linear", {{"factor", 2.5}}),
        {{"rope.scaling.type", "linear"}, {"rope.scaling.factor", 2.5f}}},
       {"factor_alone", llama, "llama", rope("linear", {{"factor", 2.5}}), {{"rope.scaling.factor", 2.5f}}},
       {"old_factor", llama, "llama", rope("linear", {{"factor", 2.5}}), {{"rope.scale_linear", 2.5f}}},
-      {"none", llama, "llama", rope("default", nlohmann::json::object()),
+      {"none",
+       llama,
+       "llama",
+       rope("default", nlohmann::json::object()),
        {{"rope.scaling.type", "none"}, {"rope.scaling.factor", 2.5f}}},
       {"no_factor", llama, "llama", rope("default", nlohmann::json::object()), {{"rope.scaling.factor", 0.f}}},
-      {"yarn", llama, "llama", rope("yarn", yarn),
-       {{"rope.scaling.type", word}, {"rope.scaling.factor", 4.f},
-        {"rope.scaling.original_context_length", uint32_t{16}}, {"rope.scaling.yarn_ext_factor", 1.f},
+      {"yarn",
+       llama,
+       "llama",
+       rope("yarn", yarn),
+       {{"rope.scaling.type", word},
+        {"rope.scaling.factor", 4.f},
+        {"rope.scaling.original_context_length", uint32_t{16}},
+        {"rope.scaling.yarn_ext_factor", 1.f},
         {"rope.scaling.finetuned", true}}},
-      {"yarn_ramp", llama, "llama", rope("yarn", ramp),
-       {{"rope.scaling.type", word}, {"rope.scaling.factor", 4.f},
-        {"rope.scaling.original_context_length", uint32_t{16}}, {"rope.scaling.yarn_beta_fast", 4.f},
+      {"yarn_ramp",
+       llama,
+       "llama",
+       rope("yarn", ramp),
+       {{"rope.scaling.type", word},
+        {"rope.scaling.factor", 4.f},
+        {"rope.scaling.original_context_length", uint32_t{16}},
+        {"rope.scaling.yarn_beta_fast", 4.f},
         {"rope.scaling.yarn_beta_slow", 0.5f}}},
-      {"yarn_given", llama, "llama", rope("yarn", given),
-       {{"rope.scaling.type", word}, {"rope.scaling.factor", 4.f},
-        {"rope.scaling.original_context_length", uint32_t{16}}, {"rope.scaling.yarn_attn_factor", 1.5f}}},
-      {"yarn_whole_context", llama, "llama", rope("yarn", whole),
+      {"yarn_given",
+       llama,
+       "llama",
+       rope("yarn", given),
+       {{"rope.scaling.type", word},
+        {"rope.scaling.factor", 4.f},
+        {"rope.scaling.original_context_length", uint32_t{16}},
+        {"rope.scaling.yarn_attn_factor", 1.5f}}},
+      {"yarn_whole_context",
+       llama,
+       "llama",
+       rope("yarn", whole),
        {{"rope.scaling.type", word}, {"rope.scaling.factor", 4.f}}},
-      {"longrope", "decoders/llama_longrope", "llama",
-       rope("longrope", {{"factor", 4}, {"original_max_position_embeddings", 16}, {"attention_factor", 1.25},
-                         {"short_factor", {1.0, 1.125, 1.25, 1.5}}, {"long_factor", {1.0, 1.5, 2.0, 3.0}}}),
-       {{"rope.scaling.type", "longrope"}, {"rope.scaling.attn_factor", 1.25f},
+      {"longrope",
+       "decoders/llama_longrope",
+       "llama",
+       rope("longrope", {{"factor", 4},
+                         {"original_max_position_embeddings", 16},
+                         {"attention_factor", 1.25},
+                         {"short_factor", {1.0, 1.125, 1.25, 1.5}},
+                         {"long_factor", {1.0, 1.5, 2.0, 3.0}}}),
+       {{"rope.scaling.type", "longrope"},
+        {"rope.scaling.attn_factor", 1.25f},
         {"rope.scaling.original_context_length", uint32_t{16}}}},
   };
 }

@@ -44,7 +44,8 @@ size_t GgufConfig::same_count(std::string_view key, size_t num_layers, std::opti
                fmt::format("{} in layer 0 and {} in layer {}", counts[0], *other, other - counts.begin()),
                "this kind of model is not supported");
   }
-  if (counts[0] < 0) base::fail(where(), fmt::format("{} of 0 or more", base::quoted(full)), fmt::format("{}", counts[0]));
+  if (counts[0] < 0)
+    base::fail(where(), fmt::format("{} of 0 or more", base::quoted(full)), fmt::format("{}", counts[0]));
   return checked(full, static_cast<size_t>(counts[0]));
 }
 
@@ -130,8 +131,8 @@ ModelConfig read_sizes_gguf(GgufConfig& gguf, size_t vocab_size, bool causal) {
                causal ? "false" : "true, which is what a file without it means");
   }
   if (causal) config.attention.causal = attention::Causal::top_left;
-  for (const char* key : {"expert_count", "expert_used_count", "expert_group_count", "expert_group_used_count",
-                          "nextn_predict_layers"}) {
+  for (const char* key :
+       {"expert_count", "expert_used_count", "expert_group_count", "expert_group_used_count", "nextn_predict_layers"}) {
     gguf.require(key, 0);
   }
   gguf.require("embedding_length_out", config.d_model);
