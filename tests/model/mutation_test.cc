@@ -12,6 +12,7 @@
 #include "clearhead/format/gguf_header.h"
 #include "clearhead/format/safetensors_header.h"
 #include "clearhead/model/families/family.h"
+#include "tests/model/gguf_twin.h"
 #include "tests/support/error_text.h"
 #include "tests/support/model_folder.h"
 #include "tests/support/mutations.h"
@@ -146,14 +147,22 @@ TEST(Mutations, OfHeadersAndConfigsOfSmallModels) {
   EXPECT_GT(opened, kMutations / 4);
 }
 
-TEST(Mutations, OfASmallGguf) {
+TEST(Mutations, OfSmallGgufs) {
+  constexpr size_t kHeader = 2048;  // about; the rest is numbers
   const tests::TemporaryFolder folder;
-  const std::string whole = tests::read_bytes(fs::path(CLEARHEAD_TEST_DATA) / "decoders" / "llama.gguf");
+  const std::vector<std::string> files = {tests::read_bytes(fs::path(CLEARHEAD_TEST_DATA) / "decoders" / "llama.gguf"),
+                                          twin::bert(twin::Hub("roberta")).bytes(),
+                                          twin::gpt2(twin::Hub("gpt2")).bytes(),
+                                          twin::gpt_neox(twin::Hub("decoders/gpt_neox")).bytes(),
+                                          twin::gated(twin::Hub("decoders/gemma3"), "gemma3").bytes()};
   std::mt19937 random(20269);
   size_t opened = 0;
   for (size_t i = 0; i < kMutations; ++i) {
-    std::string text = whole;
+    const std::string& whole = files[i % files.size()];
+    const size_t part = i % 2 == 0 ? kHeader : whole.size();
+    std::string text = whole.substr(0, part);
     tests::mutate(text, random);
+    text += whole.substr(part);
     if (i % 8 == 7) text.resize(random() % text.size());
     write_anew(folder / "m.gguf", text);
     opened += open(folder / "m.gguf", true);
