@@ -26,6 +26,17 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, missing);
 }
 
+// "model-00001-of-00002", but not the one part of one.
+bool is_name_of_a_part(std::string_view stem) {
+  constexpr std::string_view kPattern = "-00000-of-00000", kWhole = "-00001-of-00001";
+  if (stem.size() < kPattern.size()) return false;
+  const std::string_view ending = stem.substr(stem.size() - kPattern.size());
+  const bool fits = std::ranges::equal(ending, kPattern, [](char found, char wanted) {
+    return wanted == '0' ? found >= '0' && found <= '9' : found == wanted;
+  });
+  return fits && ending != kWhole;
+}
+
 // A name that can only mean a file in the same folder.
 bool is_plain_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find_first_of("/\\") == std::string_view::npos &&
@@ -196,8 +207,13 @@ const Checkpoint::File* Checkpoint::find(std::string_view name) const {
 
 const Checkpoint::File& Checkpoint::get(std::string_view name) const {
   if (const File* file = find(name)) return *file;
-  base::fail(where_, fmt::format("a tensor {}", base::quoted(name)),
-             fmt::format("{} tensors, none of that name", names_.size()));
+  const fs::path path = std::visit([](const auto& file) { return file.path(); }, files_.front());
+  const bool is_part = files_.size() == 1 && is_name_of_a_part(path.stem().string());
+  base::fail(
+      where_, fmt::format("a tensor {}", base::quoted(name)),
+      fmt::format("{} tensors, none of that name", names_.size()),
+      is_part ? fmt::format("{} is one part of a split model: name its folder", base::quoted(path.filename().string()))
+              : std::string());
 }
 
 tensor::TensorView Checkpoint::view(std::string_view name) const {

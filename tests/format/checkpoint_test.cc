@@ -114,6 +114,22 @@ TEST(Checkpoint, NamesTheFileThatLacksATensorIfAFileWasOpened) {
             "[\"" + path + "\"] expected a tensor \"c\"; found 2 tensors, none of that name");
 }
 
+TEST(Checkpoint, APartThatIsNamedAloneSaysSo) {
+  const TemporaryFolder folder;
+  const auto complaint_of = [&](const char* name) {
+    write_two(folder / name, "a", "b", 1);
+    return error_text([&] { Checkpoint::open(folder / name).view("c"); });
+  };
+  const std::string found = "] expected a tensor \"c\"; found 2 tensors, none of that name";
+  const std::string part = complaint_of("m-00002-of-00003.safetensors");
+  EXPECT_TRUE(
+      part.ends_with(found + "; \"m-00002-of-00003.safetensors\" is one part of a split model: name its folder"))
+      << part;
+  for (const char* name : {"m-00001-of-00001.safetensors", "m-00002-to-00003.safetensors", "m.safetensors"}) {
+    EXPECT_TRUE(complaint_of(name).ends_with(found)) << name;
+  }
+}
+
 TEST(Checkpoint, FoldersWithoutParameters) {
   const TemporaryFolder folder;
   const std::string where = "[\"" + folder.path().string() + "\"]";
