@@ -13,6 +13,7 @@
 #include "clearhead/base/error.h"
 #include "clearhead/engine/memory_estimate.h"
 #include "clearhead/engine/reader.h"
+#include "clearhead/engine/token_texts.h"
 #include "clearhead/kernels/bfloat16_tile.h"
 #include "clearhead/model/key_value_cache.h"
 #include "clearhead/text/tokenizer.h"
@@ -59,7 +60,11 @@ class Writer {
  public:
   // result has the ids of the prompt.
   Writer(const Session& session, const GenerateOptions& options, Generated& result)
-      : session_(session), new_text_(session, result.prompt_ids), options_(options), result_(result) {}
+      : session_(session),
+        new_text_(session, result.prompt_ids),
+        token_texts_(session),
+        options_(options),
+        result_(result) {}
 
   // Takes one more token and hands on what is certain by now. Returns whether a stop text was written.
   bool add(int64_t id, std::vector<Look> looks) {
@@ -81,6 +86,7 @@ class Writer {
       result_.looks.resize(result_.ids.size());
     }
     hand_on_tokens(result_.ids.size());
+    show(token_texts_.finish());
     result_.text = std::move(text_);
   }
 
@@ -133,22 +139,39 @@ class Writer {
   }
 
   void hand_on_tokens(size_t count) {
-    for (; told_tokens_ < count; ++told_tokens_) {
-      const std::span<const int64_t> one(&result_.ids[told_tokens_], 1);
-      if (options_.on_token) options_.on_token(session_.decode(one), result_.looks[told_tokens_]);
+    if (options_.on_token) {
+      for (size_t i = told_tokens_; i < count; ++i) show(token_texts_.add(result_.ids[i]));
     }
+    told_tokens_ = std::max(told_tokens_, count);
+  }
+
+  void show(const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) options_.on_token(text, result_.looks[shown_tokens_++]);
   }
 
   const Session& session_;
   NewText new_text_;
+  TokenTexts token_texts_;
   const GenerateOptions& options_;
   Generated& result_;
   std::string text_;
   std::vector<size_t> ends_;  // [ids] bytes of text_ with each
   size_t told_ = 0;           // bytes of text_ that were handed on
-  size_t told_tokens_ = 0;
+  size_t told_tokens_ = 0, shown_tokens_ = 0;
   bool stopped_ = false;
 };
+
+// [ids] what is shown of each.
+std::vector<std::string> texts_of(const Session& session, std::span<const int64_t> ids) {
+  TokenTexts shown(session);
+  std::vector<std::string> texts;
+  const auto take = [&](const std::vector<std::string>& known) {
+    texts.insert(texts.end(), known.begin(), known.end());
+  };
+  for (const int64_t id : ids) take(shown.add(id));
+  take(shown.finish());
+  return texts;
+}
 
 void check_model(const Session& session) {
   const model::ModelConfig& config = session.config();
@@ -258,10 +281,12 @@ double compute_error(const model::Transformer& transformer, std::span<const int6
 TokenizedText whole_text(const Session& session, const TokenizedText& prompt, const Generated& written) {
   TokenizedText all = prompt;
   NewText new_text(session, written.prompt_ids);
-  for (const int64_t id : written.ids) {
+  const std::vector<std::string> texts = texts_of(session, written.ids);
+  for (size_t i = 0; i < written.ids.size(); ++i) {
+    const int64_t id = written.ids[i];
     const size_t begin = all.text.size();
-    all.text += new_text.add(id);  // of a character that is not whole, nothing: the token that ends it shows it
-    const std::string shown = session.decode(std::span(&id, 1));
+    all.text += new_text.add(id);  // of a character that is not whole, nothing: the token that ends it has its place
+    const std::string& shown = texts[i];
     const size_t first = std::min(shown.find_first_not_of(' '), shown.size());  // as tokens of a text are shown
     all.tokens.push_back({.text = first == shown.size() ? shown : shown.substr(first),
                           .piece = std::string(session.piece_of(id)),

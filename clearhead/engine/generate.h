@@ -33,7 +33,7 @@ struct GenerateOptions {
   // Called with text that will not change any more, whole characters at a time.
   std::function<void(std::string_view text)> on_text = {};
   // Called for each new token that stays, with what the heads looked at when it was chosen: at once, or where a stop
-  // text may have begun, when it has not.
+  // text may have begun, when it has not, or where it is part of a character, when that is whole. text: TokenTexts.
   std::function<void(const std::string& text, const std::vector<Look>& looks)> on_token = {};
 };
 

@@ -51,6 +51,15 @@ class Generate(unittest.TestCase):
             for look in looks:
                 self.assertIn(f"layer {look['layer']} head {look['head']}:", line)
 
+    def test_a_character_of_several_tokens_is_shown_whole_with_each(self):
+        book = "\u5c0f\u660e\u5728\u56fe\u4e66\u9986\u501f\u4e86\u4e00\u672c\u539a\u539a\u7684\u4e66\u3002"
+        told = run("generate", book, "--max-tokens", "13", "--attend", "--model", "smollm2-135m-instruct")
+        self.assertNotIn("\ufffd", told.out)
+        lines = told.out.splitlines()
+        self.assertEqual(len(lines), 13)
+        firsts = [line[0] for line in lines]
+        self.assertTrue(any(a == b for a, b in zip(firsts, firsts[1:])), "none has several tokens")
+
     def test_a_seed_draws_the_same_again(self):
         drawn = [run("generate", BEGUN, "--max-tokens", "10", "--temperature", "0.8", "--seed", seed).out for seed in "334"]
         self.assertEqual(drawn[0], drawn[1])
