@@ -14,6 +14,7 @@
 #include "clearhead/text/gguf_tokenizer.h"
 #include "tests/model/gguf_golden.h"
 #include "tests/support/model_folder.h"
+#include "tests/text/mixed_text.h"
 
 namespace clearhead {
 namespace {
@@ -73,6 +74,12 @@ TEST(Gemma, EveryIdIsThatOfLlamaCpp) {
     EXPECT_EQ(ids, golden[i].get<std::vector<int64_t>>()) << text;
     EXPECT_EQ(tokenizer.decode(ids, false), "<bos>" + text);
   }
+}
+
+TEST(Gemma, EveryIdOfMixedTextIsThatOfLlamaCpp) {
+  const auto checkpoint = format::Checkpoint::open(gemma());
+  tests::expect_mixed_golden(text::gguf_tokenizer(*checkpoint.gguf_metadata()), tests::MixedText::of(CLEARHEAD_TEXTS),
+                             CLEARHEAD_TEST_DATA "/gemma_mixed.json", false);
 }
 
 }  // namespace

@@ -12,11 +12,10 @@ fortunes-de and unicode-data (for Blocks.txt). Made with tokenizers 0.23.3.
 
 Two things are made in ../data/, or with --check compared with what is there:
   NAME_golden.json   a few hundred texts of all scripts and oddities with their tokens
-  NAME_mixed.json    SHA-256 of 10 MB of mixed text and of its tokens
+  NAME_mixed.json    digests of the tokens of 10 MB of mixed text (mixed_text.py, which reads bert_golden.json)
 With --encoder, our program encodes both sets and must give the same tokens; the first difference is shown.
 """
 import argparse
-import hashlib
 import json
 import pathlib
 import random
@@ -28,9 +27,10 @@ import unicodedata
 
 from tokenizers import Tokenizer
 
+from mixed_text import mixed_json, mixed_texts
+
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 SEED = 20240229
-MIXED_BYTES = 10_000_000
 LONGEST_SENTENCE = 90
 
 ODDITIES = [
@@ -109,34 +109,6 @@ def golden_texts(folder):
     return texts + [block_text(code_points, source, 9) for _, code_points in blocks(folder)]
 
 
-def mixed_texts(folder):
-    """10 MB of lines, each a mixture of sentences, block texts, oddities and single characters from anywhere."""
-    source = random.Random(SEED + 1)
-    lines, all_blocks = sentences(folder), blocks(folder)
-    marks = [c for c in range(0x110000) if unicodedata.category(chr(c)) in ("Mn", "Mc", "Cf")]
-
-    def part():
-        kind = source.random()
-        if kind < 0.55:
-            return source.choice(lines)
-        if kind < 0.75:
-            return block_text(source.choice(all_blocks)[1], source, source.randrange(1, 30))
-        if kind < 0.85:
-            return source.choice(ODDITIES)
-        if kind < 0.95:
-            word = source.choice(lines)[: source.randrange(1, 20)]
-            return "".join(c + (chr(source.choice(marks)) if source.random() < 0.4 else "") for c in word)
-        characters = (source.randrange(0x110000) for _ in range(source.randrange(1, 30)))
-        return "".join(chr(c) for c in characters if not 0xD800 <= c < 0xE000)
-
-    texts, size = [], 0
-    while size < MIXED_BYTES:
-        text = source.choice(["", " ", "\n"]).join(part() for _ in range(source.randrange(1, 12)))
-        texts.append(text)
-        size += len(text.encode())
-    return texts
-
-
 def encode(tokenizer, texts):
     """[[(id, begin, end)]], offsets in bytes."""
     result = []
@@ -211,7 +183,7 @@ def main():
 
     good = True
     results = {}
-    for name, texts in (("golden", golden_texts(arguments.packages)), ("mixed", mixed_texts(arguments.packages))):
+    for name, texts in (("golden", golden_texts(arguments.packages)), ("mixed", mixed_texts(DATA / "bert_golden.json"))):
         encodings = encode(tokenizer, texts)
         print(f"{name}: {sum(len(text.encode()) for text in texts)} bytes")
         if arguments.encoder:
@@ -219,11 +191,9 @@ def main():
         results[name] = (texts, encodings)
 
     texts, encodings = results["mixed"]
-    digests = {"seed": SEED + 1, "texts": len(texts), "tokens": sum(map(len, encodings)),
-               "text_sha256": hashlib.sha256("\0".join(texts).encode()).hexdigest(),
-               "tokens_sha256": hashlib.sha256(as_lines(encodings).encode()).hexdigest()}
+    rows = [[number for token in tokens for number in token] for tokens in encodings]
     files = {f"{arguments.name}_golden.json": golden(*results["golden"]),
-             f"{arguments.name}_mixed.json": json.dumps(digests, indent=2) + "\n"}
+             f"{arguments.name}_mixed.json": mixed_json(texts, rows, sum(map(len, encodings)))}
     for name, content in files.items():
         good &= keep(DATA / name, content, arguments.check)
     sys.exit(0 if good else 1)

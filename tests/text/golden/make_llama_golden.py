@@ -10,14 +10,14 @@ digests of 10 MB. With --encoder, our program encodes both sets and must give th
 0.3.36.
 """
 import argparse
-import hashlib
 import json
 import subprocess
 import sys
 
 import llama_cpp
 
-from make_golden import DATA, SEED, golden_texts, keep, mixed_texts, pack
+from make_golden import DATA, golden_texts, keep, pack
+from mixed_text import mixed_json, mixed_texts
 
 
 def compare(encoder, gguf, texts, theirs):
@@ -40,7 +40,7 @@ def main():
     arguments = parser.parse_args()
     model = llama_cpp.Llama(arguments.model, vocab_only=True, verbose=False)
     good, results = True, {}
-    for name, texts in (("golden", golden_texts(arguments.packages)), ("mixed", mixed_texts(arguments.packages))):
+    for name, texts in (("golden", golden_texts(arguments.packages)), ("mixed", mixed_texts(DATA / "bert_golden.json"))):
         ids = [model.tokenize(text.encode(), add_bos=True, special=True) for text in texts]
         if arguments.encoder:
             good &= compare(arguments.encoder, arguments.model, texts, ids)
@@ -50,13 +50,9 @@ def main():
     assert texts == [row[0] for row in json.loads((DATA / "bert_golden.json").read_text())]
     lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in ids)
     texts, ids = results["mixed"]
-    tokens = "".join(" ".join(map(str, row)) + "\n" for row in ids)
-    digests = {"seed": SEED + 1, "texts": len(texts), "tokens": sum(map(len, ids)),
-               "text_sha256": hashlib.sha256("\0".join(texts).encode()).hexdigest(),
-               "tokens_sha256": hashlib.sha256(tokens.encode()).hexdigest()}
     data = DATA.parents[1] / "gemma" / "data" if arguments.name == "gemma" else DATA
     files = {f"{arguments.name}_golden.json": f"[\n{lines}\n]\n",
-             f"{arguments.name}_mixed.json": json.dumps(digests, indent=2) + "\n"}
+             f"{arguments.name}_mixed.json": mixed_json(texts, ids, sum(map(len, ids)))}
     for name, content in files.items():
         good &= keep(data / name, content, arguments.check)
     sys.exit(0 if good else 1)
