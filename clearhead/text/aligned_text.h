@@ -35,6 +35,14 @@ class AlignedText {
  public:
   AlignedText() = default;
 
+  // A text of its own, which may grow to `most` bytes.
+  static AlignedText limited(std::string_view bytes, size_t most) {
+    AlignedText result;
+    result.most_bytes_ = most;
+    result.keep(bytes, 0);
+    return result;
+  }
+
   // A stretch of the original, beginning at byte `begin` of it, as it is.
   AlignedText(std::string_view bytes, uint32_t begin) : most_bytes_(most_bytes_of(bytes.size())) { keep(bytes, begin); }
 

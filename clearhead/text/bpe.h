@@ -4,6 +4,7 @@
 #include <array>
 #include <bitset>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,8 +34,19 @@ class Bpe final : public Model {
 
   using Merges = std::vector<std::pair<std::string, std::string>>;
 
-  // Throws: Error if a merge or the unknown piece is not of the vocabulary; `where` names the file.
-  Bpe(Vocabulary vocabulary, const Merges& merges, Config config, std::string_view where);
+  // Two pieces become one; merges of smaller ranks come first.
+  struct Merge {
+    uint32_t left, right, id, rank;
+  };
+
+  // Merges in their order. continuing_prefix is not repeated inside a piece. Throws: Error if one is not of the
+  // vocabulary; `where` names the file.
+  static std::vector<Merge> in_order(const Vocabulary& vocabulary, const Merges& merges,
+                                     std::string_view continuing_prefix, std::string_view where);
+
+  // Of merges of the same two pieces the last counts. Throws: Error if the unknown piece is not of the vocabulary, or
+  // if prefix or suffix are longer than a piece may be; `where` names the file.
+  Bpe(Vocabulary vocabulary, std::span<const Merge> merges, Config config, std::string_view where);
 
   void tokenize(std::string_view text, std::span<const Span> words, WordCache& cache,
                 std::vector<Piece>& pieces) const override;
@@ -43,6 +55,7 @@ class Bpe final : public Model {
   void tokenize_bytes(std::string_view text, std::span<const Span> words, WordCache& cache,
                       std::vector<Piece>& pieces) const override;
   size_t size() const override { return vocabulary_.size(); }
+  size_t count() const override { return vocabulary_.count(); }
   std::optional<uint32_t> id_of(std::string_view piece) const override;
   std::string_view piece_of(uint32_t id) const override { return vocabulary_.piece_of(id); }
 

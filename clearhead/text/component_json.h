@@ -22,4 +22,7 @@ std::unique_ptr<PostProcessor> read_post_processor(JsonFields::Element value, co
 // Throws: Error if value is no list.
 simdjson::dom::array list_of(JsonFields::Element value, const std::string& where);
 
+// The steps of a component of type Sequence. Throws: Error if value is no list, or longer than any sequence in use.
+simdjson::dom::array steps_of(JsonFields::Element value, const std::string& where);
+
 }  // namespace clearhead::text

@@ -31,7 +31,7 @@ std::unique_ptr<Decoder> read_metaspace(JsonFields& fields) {
 std::unique_ptr<Decoder> read_sequence(JsonFields& fields) {
   const std::string where = fields.where() + " decoders";
   std::vector<std::unique_ptr<Decoder>> steps;
-  for (const element step : list_of(fields.required("decoders"), where)) {
+  for (const element step : steps_of(fields.required("decoders"), where)) {
     steps.push_back(read_decoder(step, fmt::format("{}[{}]", where, steps.size())));
   }
   return std::make_unique<DecoderSequence>(std::move(steps));

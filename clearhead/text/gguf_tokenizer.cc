@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "clearhead/text/gguf_cut.h"
 #include "clearhead/text/gguf_normalizer.h"
 #include "clearhead/text/gguf_pieces.h"
+#include "clearhead/text/score_merges.h"
 #include "clearhead/text/simple_pre_tokenizers.h"
 #include "clearhead/text/tokenizer_json.h"
 #include "clearhead/text/unigram.h"
@@ -50,11 +50,10 @@ std::string bpe_json(std::string_view options, const GgufPieces& pieces, const B
                      options, vocabulary_json(pieces), list);
 }
 
-std::unique_ptr<Model> bpe_of(const GgufPieces& pieces, const Bpe::Merges& merges, Bpe::Config config,
-                              const std::string& where) {
+Vocabulary vocabulary_of(const GgufPieces& pieces, const std::string& where) {
   std::vector<std::pair<std::string_view, uint64_t>> entries;
   for (const std::string& token : pieces.tokens) entries.emplace_back(token, entries.size());
-  return std::make_unique<Bpe>(Vocabulary(entries, where + " tokens"), merges, std::move(config), where);
+  return Vocabulary(entries, where + " tokens");
 }
 
 const GgufCut& cut_of(const format::GgufMetadata& metadata) {
@@ -114,40 +113,13 @@ TokenizerParts byte_level_parts(const format::GgufMetadata& metadata, const Gguf
   const GgufCut& cut = cut_of(metadata);
   TokenizerParts parts;
   parts.pre_tokenizer = pre_tokenizer_of(cut);
-  parts.model =
-      bpe_of(pieces, read_merges(metadata, cut), {.ignore_merges = cut.ignore_merges, .keep_gaps = true}, where);
+  Vocabulary vocabulary = vocabulary_of(pieces, where);
+  const auto merges = Bpe::in_order(vocabulary, read_merges(metadata, cut), "", where);
+  const Bpe::Config config = {.ignore_merges = cut.ignore_merges, .keep_gaps = true};
+  parts.model = std::make_unique<Bpe>(std::move(vocabulary), merges, config, where);
   parts = read_tokenizer_json(json_of(byte_level_sections(metadata, pieces)), where, std::move(parts));
   for (AddedToken& token : parts.added) token.ascii_space = true;
   return parts;
-}
-
-// Every way to put a piece together from two others, best score first: what merging by score does, written as merges.
-Bpe::Merges merges_by_score(const GgufPieces& pieces) {
-  std::unordered_map<std::string_view, size_t> ids;
-  for (size_t id = 0; id < pieces.tokens.size(); ++id) ids.emplace(pieces.tokens[id], id);
-  struct Merge {
-    float score;
-    size_t piece, cut;
-  };
-  std::vector<Merge> found;
-  for (size_t id = 0; id < pieces.tokens.size(); ++id) {
-    const std::string_view piece = pieces.tokens[id];
-    if (pieces.types[id] == kControlToken || pieces.types[id] == kUserDefinedToken) continue;
-    for (size_t cut = 1; cut < piece.size(); ++cut) {
-      if ((static_cast<unsigned char>(piece[cut]) & 0xc0) == 0x80) continue;  // inside a character
-      if (ids.contains(piece.substr(0, cut)) && ids.contains(piece.substr(cut))) {
-        found.push_back({pieces.scores[id], id, cut});
-      }
-    }
-  }
-  std::ranges::stable_sort(found, [](const Merge& a, const Merge& b) { return a.score > b.score; });
-  Bpe::Merges merges;
-  merges.reserve(found.size());
-  for (const Merge& merge : found) {
-    const std::string_view piece = pieces.tokens[merge.piece];
-    merges.emplace_back(piece.substr(0, merge.cut), piece.substr(merge.cut));
-  }
-  return merges;
 }
 
 std::optional<std::string> unknown_piece(const GgufPieces& pieces) {
@@ -172,21 +144,32 @@ Sections scored_sections(const format::GgufMetadata& metadata, const GgufPieces&
                                  strip)};
 }
 
+Bpe::Merges written_merges(const format::GgufMetadata& metadata, const GgufPieces& pieces) {
+  const Vocabulary vocabulary = vocabulary_of(pieces, metadata.where());
+  Bpe::Merges merges;
+  for (const Bpe::Merge& merge : merges_by_score(vocabulary, pieces, metadata.where())) {
+    merges.emplace_back(vocabulary.piece_of(merge.left), vocabulary.piece_of(merge.right));
+  }
+  return merges;
+}
+
 std::string scored_json(const format::GgufMetadata& metadata, const GgufPieces& pieces) {
   Sections sections = scored_sections(metadata, pieces);
   sections.pre_tokenizer = "null";
   const auto unknown = unknown_piece(pieces);
   sections.model = bpe_json(fmt::format(R"("unk_token":{},"fuse_unk":true,"byte_fallback":true,"ignore_merges":false)",
                                         unknown ? quoted_json(*unknown) : "null"),
-                            pieces, merges_by_score(pieces));
+                            pieces, written_merges(metadata, pieces));
   return json_of(sections);
 }
 
 TokenizerParts scored_parts(const format::GgufMetadata& metadata, const GgufPieces& pieces, const std::string& where) {
   const Sections sections = scored_sections(metadata, pieces);
   TokenizerParts parts;
-  parts.model = bpe_of(pieces, merges_by_score(pieces),
-                       {.unknown_piece = unknown_piece(pieces), .fuse_unknown = true, .byte_fallback = true}, where);
+  Vocabulary vocabulary = vocabulary_of(pieces, where);
+  const auto merges = merges_by_score(vocabulary, pieces, where);
+  const Bpe::Config config = {.unknown_piece = unknown_piece(pieces), .fuse_unknown = true, .byte_fallback = true};
+  parts.model = std::make_unique<Bpe>(std::move(vocabulary), merges, config, where);
   return read_tokenizer_json(json_of(sections), where, std::move(parts));
 }
 

@@ -45,8 +45,11 @@ class Model {
   // As tokenize does with the text written so, but with spans of the text as it stands. Only if reads_bytes().
   virtual void tokenize_bytes(std::string_view, std::span<const Span>, WordCache&, std::vector<Piece>&) const {}
 
-  // Ids are 0 to size() - 1.
+  // Ids are below size(). One that has no piece is that of an empty text.
   virtual size_t size() const = 0;
+
+  // Pieces, which are fewer than size() if ids are left out.
+  virtual size_t count() const { return size(); }
   virtual std::optional<uint32_t> id_of(std::string_view piece) const = 0;
   virtual std::string_view piece_of(uint32_t id) const = 0;
 };

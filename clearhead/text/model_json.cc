@@ -155,7 +155,8 @@ std::unique_ptr<Model> read_bpe(JsonFields& fields) {
   config.byte_fallback = flag("byte_fallback");
   config.ignore_merges = flag("ignore_merges");
   Vocabulary vocabulary = read_vocabulary(fields.required("vocab"), fields.where() + " vocab");
-  const Bpe::Merges merges = read_merges(fields.required("merges"), fields.where() + " merges");
+  const Bpe::Merges written = read_merges(fields.required("merges"), fields.where() + " merges");
+  const auto merges = Bpe::in_order(vocabulary, written, config.continuing_prefix, fields.where());
   return std::make_unique<Bpe>(std::move(vocabulary), merges, std::move(config), fields.where());
 }
 

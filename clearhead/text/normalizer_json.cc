@@ -34,7 +34,7 @@ std::unique_ptr<Normalizer> read_bert(JsonFields& fields) {
 std::unique_ptr<Normalizer> read_sequence(JsonFields& fields) {
   const std::string where = fields.where() + " normalizers";
   std::vector<std::unique_ptr<Normalizer>> steps;
-  for (const element step : list_of(fields.required("normalizers"), where)) {
+  for (const element step : steps_of(fields.required("normalizers"), where)) {
     steps.push_back(read_normalizer(step, fmt::format("{}[{}]", where, steps.size())));
   }
   return std::make_unique<NormalizerSequence>(std::move(steps));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,12 +17,13 @@ namespace {
 
 using simdjson::dom::element;
 
+// More than any template in use has around a text.
+constexpr size_t kMaxSpecials = 1024;
+
 std::string_view piece_of(const TokenizerParts& parts, uint32_t id) {
   if (id < parts.model->size()) return parts.model->piece_of(id);
-  for (const AddedToken& token : parts.added) {
-    if (token.id == id) return token.content;
-  }
-  return {};
+  const auto found = std::ranges::find(parts.added, id, &AddedToken::id);
+  return found == parts.added.end() ? std::string_view() : found->content;
 }
 
 uint32_t checked_special_id(element id, std::string_view piece, const std::string& where, TokenizerParts& parts) {
@@ -49,6 +51,7 @@ std::vector<uint32_t> read_special_ids(JsonFields& specials, std::string_view na
   std::vector<uint32_t> ids;
   for (const element id : list_of(fields.required("ids"), fields.where() + " ids")) {
     const std::string_view piece = ids.size() < pieces.size() ? pieces[ids.size()] : std::string_view();
+    if (ids.size() == kMaxSpecials) base::fail(fields.where(), fmt::format("at most {} ids", kMaxSpecials), "more");
     ids.push_back(checked_special_id(id, piece, fields.where() + " ids", parts));
   }
   if (ids.size() != pieces.size()) {
@@ -82,11 +85,15 @@ std::unique_ptr<PostProcessor> read_template(JsonFields& fields, TokenizerParts&
   JsonFields specials(fields.required("special_tokens"), fields.where() + " special_tokens");
   const std::string where = fields.where() + " single";
   std::vector<TemplateProcessing::Item> items;
-  size_t texts = 0;
+  size_t texts = 0, specials_around = 0;
   for (const element value : list_of(fields.required("single"), where)) {
     items.push_back(read_item(value, specials, where, parts));
     texts += items.back().is_text;
+    specials_around += items.back().ids.size();
     if (items.size() > 64) base::fail(where, "at most 64 items", "more");
+    if (specials_around > kMaxSpecials) {
+      base::fail(where, fmt::format("at most {} special tokens around a text", kMaxSpecials), "more");
+    }
   }
   if (texts != 1) base::fail(where, "the sequence A once", fmt::format("{} times", texts));
   list_of(fields.required("pair"), fields.where() + " pair");
@@ -134,7 +141,7 @@ std::unique_ptr<PostProcessor> read_roberta(JsonFields& fields, TokenizerParts& 
 std::unique_ptr<PostProcessor> read_sequence(JsonFields& fields, TokenizerParts& parts) {
   const std::string where = fields.where() + " processors";
   std::vector<std::unique_ptr<PostProcessor>> steps;
-  for (const element step : list_of(fields.required("processors"), where)) {
+  for (const element step : steps_of(fields.required("processors"), where)) {
     steps.push_back(read_post_processor(step, fmt::format("{}[{}]", where, steps.size()), parts));
   }
   return std::make_unique<PostProcessorSequence>(std::move(steps));

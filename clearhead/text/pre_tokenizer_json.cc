@@ -25,7 +25,7 @@ using simdjson::dom::element;
 std::unique_ptr<PreTokenizer> read_sequence(JsonFields& fields) {
   const std::string where = fields.where() + " pretokenizers";
   std::vector<std::unique_ptr<PreTokenizer>> steps;
-  for (const element step : list_of(fields.required("pretokenizers"), where)) {
+  for (const element step : steps_of(fields.required("pretokenizers"), where)) {
     steps.push_back(read_pre_tokenizer(step, fmt::format("{}[{}]", where, steps.size())));
   }
   return std::make_unique<PreTokenizerSequence>(std::move(steps));

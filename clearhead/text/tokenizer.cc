@@ -41,6 +41,11 @@ std::string_view shown_text(std::string_view stretch, std::string_view piece) {
 // longer than this shows its piece, as the stretch for each would take the square of the text.
 constexpr size_t kMostSharedBytes = 64;
 
+// All added tokens that want it go through the normalizer when a file is read. Bytes of all of them, and what one may
+// become on its way: Unicode's own forms make at most 18 of one.
+constexpr size_t kMaxNormalizedTokenBytes = size_t{512} << 10;
+constexpr size_t kMaxTokenGrowth = 18, kFreeTokenBytes = 64;
+
 // A piece of some bytes of a character stands for all of it. text must be valid UTF-8.
 Span whole_characters(std::string_view text, Span span) {
   const auto within = [&](uint32_t at) {
@@ -80,12 +85,18 @@ AlignedText valid_source(std::string_view text, bool tracked) {
 class Tokenizer::Impl {
  public:
   Impl(TokenizerParts parts, std::string_view where) : parts_(std::move(parts)) {
+    const RegexTime all_tokens;
+    size_t normalized_bytes = 0;
     for (size_t i = 0; i < parts_.added.size(); ++i) {
       const AddedToken& token = parts_.added[i];
       added_by_id_.emplace(token.id, i);
+      shares_ids_ |= token.id < parts_.model->size() && parts_.model->piece_of(token.id) != token.content;
       added_by_content_.emplace(token.content, i);
-      AlignedText pattern(token.content, 0);
-      if (token.normalized) pattern = normalized(std::move(pattern));
+      if (token.normalized && (normalized_bytes += token.content.size()) > kMaxNormalizedTokenBytes) {
+        base::fail(fmt::format("{} added_tokens", where),
+                   fmt::format("at most {} bytes of tokens that are normalized", kMaxNormalizedTokenBytes), "more");
+      }
+      const AlignedText pattern = pattern_of(token, where);
       AddedTokenFinder& finder = token.normalized ? normalized_finder_ : raw_finder_;
       if (!finder.add(token, pattern.bytes())) {
         base::fail(fmt::format("{} added_tokens", where),
@@ -127,7 +138,10 @@ class Tokenizer::Impl {
   }
 
   std::string_view piece_of(uint32_t id) const {
-    return id < parts_.model->size() ? parts_.model->piece_of(id) : std::string_view(added(id)->content);
+    if (id < parts_.model->size() && !shares_ids_) return parts_.model->piece_of(id);
+    const AddedToken* token = added(id);
+    if (token != nullptr) return token->content;
+    return id < parts_.model->size() ? parts_.model->piece_of(id) : std::string_view();
   }
 
   uint32_t checked(int64_t id) const {
@@ -159,6 +173,18 @@ class Tokenizer::Impl {
                            .added = true,
                            .space_before = space.before,
                            .space_after = space.after});
+  }
+
+  // What is looked for.
+  AlignedText pattern_of(const AddedToken& token, std::string_view where) const {
+    const size_t most = kMaxTokenGrowth * token.content.size() + kFreeTokenBytes;
+    AlignedText text = AlignedText::limited(token.content, most);
+    try {
+      return token.normalized ? normalized(std::move(text)) : text;
+    } catch (const base::Error& error) {
+      base::fail(fmt::format("{} added_tokens", where), "tokens that the file's normalizer can go through",
+                 fmt::format("{}: {}", base::quoted(token.content), error.what()));
+    }
   }
 
   void cut_raw(AlignedText source, const Goal& goal) const {
@@ -205,6 +231,7 @@ class Tokenizer::Impl {
   }
 
   TokenizerParts parts_;
+  bool shares_ids_ = false;  // has an added token the id of a piece? That is the token's then
   AddedTokenFinder raw_finder_, normalized_finder_;
   std::unordered_map<uint32_t, size_t> added_by_id_;
   std::unordered_map<std::string, size_t> added_by_content_;
@@ -284,7 +311,9 @@ class DecodeStream::Impl {
     const uint32_t checked = tokenizer_.checked(id);
     const AddedToken* added = tokenizer_.added(checked);
     if (skip_special_ && added != nullptr && added->special) return "";
-    stream_.add(tokenizer_.piece_of(checked));
+    const std::string_view piece = tokenizer_.piece_of(checked);
+    if (piece.empty() && tokenizer_.id_of("") != checked) return "";  // an id that the file left out
+    stream_.add(piece);
     return stream_.take();
   }
 

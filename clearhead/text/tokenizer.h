@@ -72,7 +72,7 @@ class Tokenizer {
   // The same text as it grows, token by token. The tokenizer must outlive it.
   DecodeStream decode_stream(bool skip_special) const;
 
-  // Pieces of the model and added tokens.
+  // Above every id of the model and the added tokens. One in between that the file left out is that of an empty piece.
   size_t vocab_size() const;
   std::optional<int64_t> id_of(std::string_view piece) const;
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -45,10 +46,12 @@ AddedToken read_added_token(element value, const std::string& where) {
 }
 
 // The id in the file is not what counts: a token that the model has keeps the model's id, others are numbered on from
-// the model's last. Where the file says otherwise, that is a warning, as in the tokenizers library.
+// the number of its pieces, which may be the id of a piece if the model leaves ids out. Where the file says otherwise,
+// that is a warning, as in the tokenizers library.
 void read_added_tokens(element value, const std::string& where, TokenizerParts& parts) {
   std::set<std::string> contents;
   std::set<uint32_t> ids;
+  auto next = static_cast<uint32_t>(parts.model->count());
   for (const element item : list_of(value, where)) {
     if (parts.added.size() == kMaxAddedTokens) {
       base::fail(where, fmt::format("at most {} tokens", kMaxAddedTokens), "more");
@@ -58,10 +61,14 @@ void read_added_tokens(element value, const std::string& where, TokenizerParts& 
       base::fail(where, "each token once", base::quoted(token.content) + " twice");
     if (!ids.insert(token.id).second) base::fail(where, "each id once", fmt::format("{} twice", token.id));
     const std::optional<uint32_t> known = parts.model->id_of(token.content);
-    const uint32_t id = known ? *known : static_cast<uint32_t>(parts.vocab_size++);
+    const uint32_t id = known.value_or(next);
+    next = std::max(next, id + 1);
+    parts.vocab_size = std::max<size_t>(parts.vocab_size, id + 1);
     if (id != token.id) {
+      const bool taken = !known && id < parts.model->size() && parts.model->id_of(parts.model->piece_of(id)) == id;
       parts.warnings.push_back(
-          fmt::format("[{}] {} has id {} in the file but gets {}", where, base::quoted(token.content), token.id, id));
+          fmt::format("[{}] {} has id {} in the file but gets {}{}", where, base::quoted(token.content), token.id, id,
+                      taken ? fmt::format(", as {} has", base::quoted(parts.model->piece_of(id))) : ""));
       token.id = id;
     }
     parts.added.push_back(std::move(token));
@@ -104,6 +111,16 @@ simdjson::dom::array list_of(element value, const std::string& where) {
   simdjson::dom::array list;
   if (value.get_array().get(list) != simdjson::SUCCESS) JsonFields::fail(where, "a list", value);
   return list;
+}
+
+simdjson::dom::array steps_of(element value, const std::string& where) {
+  constexpr size_t kMaxSteps = 256;  // each of them goes through every text, and through every added token at once
+  const simdjson::dom::array steps = list_of(value, where);
+  size_t count = 0;
+  for ([[maybe_unused]] const element step : steps) {
+    if (++count > kMaxSteps) base::fail(where, fmt::format("at most {} steps", kMaxSteps), "more");
+  }
+  return steps;
 }
 
 TokenizerParts read_tokenizer_json(std::string_view json, std::string_view where, TokenizerParts parts) {

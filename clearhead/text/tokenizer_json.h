@@ -25,7 +25,7 @@ struct TokenizerParts {
   std::unique_ptr<PostProcessor> post_processor;
   std::unique_ptr<Decoder> decoder;
   std::vector<AddedToken> added;       // with the ids that they really have
-  size_t vocab_size = 0;               // pieces of the model and added tokens that it lacks
+  size_t vocab_size = 0;               // above every id
   std::optional<uint64_t> truncation;  // tokens that the file would cut a text to
   std::optional<uint64_t> padding;     // tokens that the file would fill a text up to; 0: to the longest of a batch
   std::vector<std::string> warnings;

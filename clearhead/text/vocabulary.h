@@ -13,20 +13,24 @@
 
 namespace clearhead::text {
 
-// The pieces that a model has, and their ids 0 to size() - 1.
+// The pieces that a model has, and their ids below size(). An id in between may have none: its text is empty.
 class Vocabulary {
  public:
-  // Throws: Error if ids are not 0 to entries.size() - 1 with each there once, if a piece is there twice, or if pieces
-  // are too long or too many for a trie; `where` names the file.
+  // Throws: Error if more than a million ids have no piece, if an id or a piece is there twice, or if pieces are too
+  // long or too many for a trie; `where` names the file.
   Vocabulary(std::span<const std::pair<std::string_view, uint64_t>> entries, std::string_view where);
 
   size_t size() const { return begins_.size() - 1; }
+  size_t count() const { return count_; }  // pieces
   std::optional<uint32_t> id_of(std::string_view piece) const;
   std::string_view piece_of(uint32_t id) const;
   const Trie& trie() const { return trie_; }
 
  private:
+  void add(std::string_view piece, uint32_t id, std::string_view where);
+
   Trie trie_;
+  size_t count_ = 0;
   std::string bytes_;             // all pieces, one after the other, by id
   std::vector<uint32_t> begins_;  // [size + 1]
 };

@@ -27,6 +27,7 @@ class WordPiece final : public Model {
   void tokenize(std::string_view text, std::span<const Span> words, WordCache& cache,
                 std::vector<Piece>& pieces) const override;
   size_t size() const override { return vocabulary_.size(); }
+  size_t count() const override { return vocabulary_.count(); }
   std::optional<uint32_t> id_of(std::string_view piece) const override { return vocabulary_.id_of(piece); }
   std::string_view piece_of(uint32_t id) const override { return vocabulary_.piece_of(id); }
 

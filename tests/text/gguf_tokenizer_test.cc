@@ -59,6 +59,13 @@ TEST(GgufTokenizer, ScoredPiecesAreMergedByScore) {
   EXPECT_EQ(tokenizer.decode(tokenizer.encode_ids("ab a\u00e9"), true), "ab a\u00e9");
 }
 
+// Whichever of the two stands first in the vocabulary, as in llama.cpp.
+TEST(GgufTokenizer, OfEqualScoresTheLeftmostIsMerged) {
+  EXPECT_EQ(
+      ids(metadata("llama", {{"a"}, {"<s>", kControl}, {"b"}, {"c"}, {"bc", 1, -5}, {"ab", 1, -5}, {kLine}}), "abc"),
+      (std::vector<int64_t>{1, 6, 5, 3}));
+}
+
 TEST(GgufTokenizer, NamesOfOneKindCutAlike) {
   for (const char* name : {"starcoder", "refact", "exaone"}) {
     GgufBytes file = byte_level();

@@ -84,8 +84,8 @@ TEST(TokenizerJson, TypesOfFields) {
 }
 
 TEST(TokenizerJson, Vocabulary) {
-  EXPECT_EQ(refusal([](json& j) { j["model"]["vocab"]["new"] = 99; }),
-            "[tokenizer.json model vocab] expected ids 0 to 18 for its 19 pieces; found id 99 for \"new\"");
+  EXPECT_EQ(refusal([](json& j) { j["model"]["vocab"]["new"] = 1048595; }),
+            "[tokenizer.json model vocab] expected ids 0 to 1048594 for its 19 pieces; found id 1048595 for \"new\"");
   EXPECT_EQ(refusal([](json& j) { j["model"]["vocab"]["zoo"] = 9; }),
             "[tokenizer.json model vocab] expected each id once; found id 9 for \"the\" and \"zoo\"");
   EXPECT_EQ(refusal([](json& j) { j["model"]["vocab"]["new"] = "x"; }),
@@ -100,6 +100,32 @@ TEST(TokenizerJson, Vocabulary) {
   const std::string entry = "\"the\":9";
   twice.replace(twice.find(entry), entry.size(), "\"the\":9,\"the\":18");
   EXPECT_EQ(refusal_of_text(twice), "[tokenizer.json model vocab] expected each piece once; found \"the\" with id 18");
+}
+
+// As in the tokenizers library, which numbers added tokens on from the number of pieces: two tokens may have one id.
+TEST(TokenizerJson, IdsMayBeLeftOut) {
+  json file = small_json();
+  file["model"]["vocab"].erase("play");  // 3
+  file["model"]["vocab"]["last"] = 20;
+  file["added_tokens"].push_back(added_token(3, "XX"));
+  file["added_tokens"].push_back(added_token(22, "YY"));
+  const Tokenizer tokenizer = from(file);
+  EXPECT_EQ(tokenizer.vocab_size(), 21u);
+  EXPECT_EQ(tokenizer.encode_ids("XX last YY", false), (std::vector<int64_t>{18, 20, 19}));
+  EXPECT_EQ(tokenizer.decode(std::vector<int64_t>{3, 9, 20}, false), "the last");
+  EXPECT_EQ(tokenizer.piece_of(3), "");
+  EXPECT_EQ(tokenizer.warnings(),
+            (std::vector<std::string>{"[tokenizer.json added_tokens] \"XX\" has id 3 in the file but gets 18",
+                                      "[tokenizer.json added_tokens] \"YY\" has id 22 in the file but gets 19"}));
+  json taken = small_json();
+  taken["model"]["vocab"].erase("play");
+  taken["added_tokens"].push_back(added_token(3, "XX"));
+  const Tokenizer shared = from(taken);
+  EXPECT_EQ(shared.encode_ids("XX I", false), (std::vector<int64_t>{17, 0}));
+  EXPECT_EQ(shared.decode(std::vector<int64_t>{17}, false), "XX");
+  EXPECT_EQ(shared.warnings(),
+            (std::vector<std::string>{
+                "[tokenizer.json added_tokens] \"XX\" has id 3 in the file but gets 17, as \"I\" has"}));
 }
 
 TEST(TokenizerJson, FilesOfEarlyVersionsDoNotNameTheModel) {
