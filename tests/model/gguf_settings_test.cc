@@ -167,7 +167,9 @@ TEST(GgufSettings, OfNoEffectAreTakenWhateverTheySay) {
 
 // The largest size of both families has a scale of its own, which no key says; all others have that of their heads.
 TEST(GemmaGguf, OfTheLargestSizeDividesByWidthAndHeads) {
-  for (const auto& [name, largest] : {std::pair("gemma2", 46u), {"gemma3", 62u}}) {
+  for (const auto& size : {std::pair("gemma2", 46u), {"gemma3", 62u}}) {
+    const std::string name = size.first;
+    const uint32_t largest = size.second;
     const Hub hub(fmt::format("decoders/{}", name));
     const auto scale_of = [&](uint32_t layers, const twin::Settings& settings) {
       Gguf file = twin::gated(hub, name);
