@@ -89,7 +89,7 @@ class Tokenizer::Impl {
     size_t normalized_bytes = 0;
     for (size_t i = 0; i < parts_.added.size(); ++i) {
       const AddedToken& token = parts_.added[i];
-      added_by_id_.emplace(token.id, i);
+      added_by_id_.insert_or_assign(token.id, i);
       shares_ids_ |= token.id < parts_.model->size() && parts_.model->piece_of(token.id) != token.content;
       added_by_content_.emplace(token.content, i);
       if (token.normalized && (normalized_bytes += token.content.size()) > kMaxNormalizedTokenBytes) {
