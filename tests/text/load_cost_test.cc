@@ -65,7 +65,9 @@ TEST(LoadCost, APieceThatIsTooLongIsRefusedFirst) {
   EXPECT_LT(clock.seconds(), kSlower);
 }
 
-std::string refusal(const json& file) { return error_text([&] { from(file); }); }
+std::string refusal(const json& file) {
+  return error_text([&] { from(file); });
+}
 
 json many(const json& item, size_t count) { return json(count, item); }
 
@@ -83,12 +85,15 @@ TEST(LoadCost, AddedTokensGoThroughANormalizerOfBoundedSteps) {
   EXPECT_EQ(refusal(file), "[tokenizer.json normalizer normalizers] expected at most 256 steps; found more");
   file["normalizer"] = {{"type", "Prepend"}, {"prepend", std::string(1 << 20, 'x')}};
   const std::string found = refusal(file);
-  EXPECT_TRUE(found.starts_with("[tokenizer.json added_tokens] expected tokens that the file's normalizer can go "
-                                "through; found \"T18"))
+  EXPECT_TRUE(
+      found.starts_with("[tokenizer.json added_tokens] expected tokens that the file's normalizer can go "
+                        "through; found \"T18"))
       << found;
   file["normalizer"] = lowercase;
-  for (json& token : file["added_tokens"]) token["content"] = std::string(600, 'A') + token["content"].get<std::string>();
-  EXPECT_EQ(refusal(file), "[tokenizer.json added_tokens] expected at most 524288 bytes of tokens that are normalized; found more");
+  for (json& token : file["added_tokens"])
+    token["content"] = std::string(600, 'A') + token["content"].get<std::string>();
+  EXPECT_EQ(refusal(file),
+            "[tokenizer.json added_tokens] expected at most 524288 bytes of tokens that are normalized; found more");
   EXPECT_LT(clock.seconds(), 3 * kSlower);
 }
 
@@ -97,7 +102,8 @@ TEST(LoadCost, SpecialTokensAroundATextAreCounted) {
   json& special = file["post_processor"]["special_tokens"]["[CLS]"];
   special["ids"] = many(1, 200'000);
   special["tokens"] = many("[CLS]", 200'000);
-  EXPECT_EQ(refusal(file), "[tokenizer.json post_processor special_tokens \"[CLS]\"] expected at most 1024 ids; found more");
+  EXPECT_EQ(refusal(file),
+            "[tokenizer.json post_processor special_tokens \"[CLS]\"] expected at most 1024 ids; found more");
   special["ids"] = many(1, 1000);
   special["tokens"] = many("[CLS]", 1000);
   EXPECT_EQ(refusal(file), "no error");

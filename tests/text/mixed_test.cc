@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 10 MB of mixed text, every token of it: minilm, multilingual-e5-small and the two small tokenizers of byte pairs against
-// the tokenizers library, smollm2 against llama.cpp (golden/make_golden.py, golden/make_llama_golden.py).
+// 10 MB of mixed text, every token of it: minilm, multilingual-e5-small and the two small tokenizers of byte pairs
+// against the tokenizers library, smollm2 against llama.cpp (golden/make_golden.py, golden/make_llama_golden.py).
 #include <gtest/gtest.h>
 
 #include <string>

@@ -20,8 +20,8 @@
 
 namespace clearhead::tests {
 
-// Lines of whole texts of bert_golden.json, of pieces of them with and without marks strewn in, of characters of one page
-// of Unicode, and of characters from anywhere.
+// Lines of whole texts of bert_golden.json, of pieces of them with and without marks strewn in, of characters of one
+// page of Unicode, and of characters from anywhere.
 class MixedText {
  public:
   // golden: the path of bert_golden.json.
@@ -69,9 +69,9 @@ class MixedText {
   }
 
   std::string piece(bool marked) {
-    static constexpr std::pair<char32_t, char32_t> kMarks[] = {
-        {0x300, 0x36f}, {0x591, 0x5bd},   {0x64b, 0x655},     {0x93c, 0x94d},   {0xe31, 0xe3a},
-        {0x302a, 0x302f}, {0x1d165, 0x1d169}, {0x200b, 0x200f}, {0xfe00, 0xfe0f}};
+    static constexpr std::pair<char32_t, char32_t> kMarks[] = {{0x300, 0x36f},     {0x591, 0x5bd},   {0x64b, 0x655},
+                                                               {0x93c, 0x94d},     {0xe31, 0xe3a},   {0x302a, 0x302f},
+                                                               {0x1d165, 0x1d169}, {0x200b, 0x200f}, {0xfe00, 0xfe0f}};
     const std::string& text = texts_[below(texts_.size())];
     std::vector<size_t> begins;
     for (size_t at = 0; at < text.size(); at += base::decode_utf8(std::string_view(text).substr(at)).length) {
