@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keep what documents show equal to what the program prints.
 
-    update_docs.py [--check] [--program build/bin/clearhead]
+    update_docs.py [--check] [--program build/bin/clearhead] [DOCUMENT...]
 
 Two kinds of places in README.md, ARCHITECTURE.md and docs/*.md are filled in by running a command:
 
@@ -115,9 +115,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 at a difference")
     parser.add_argument("--program", default=ROOT / "build/bin/clearhead", type=Path)
+    parser.add_argument("documents", nargs="*", type=Path, help="default: all of the three places")
     flags = parser.parse_args()
     wrong = 0
-    for document in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    every = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for document in [path.resolve() for path in flags.documents] or every:
         if not document.exists(): continue
         text = document.read_text(encoding="utf-8")
         fill = lambda m: f"{m[1]}```text\n{run(m['command'], flags.program).rstrip()}\n```\n{m[3]}"

@@ -74,6 +74,14 @@ void check_info(std::string_view where, const TraceInfo& trace_info) {
     base::fail(where, "attention to be a JSON object", base::quoted(trace_info.attention));
   }
   check_tokens(where, trace_info);
+  if (trace_info.written != 0 && trace_info.written >= trace_info.tokens.size()) {
+    base::fail(where, fmt::format("fewer than {} written tokens", trace_info.tokens.size()),
+               fmt::format("{}", trace_info.written));
+  }
+  if (trace_info.declared_len != 0 && trace_info.declared_len < trace_info.tokens.size()) {
+    base::fail(where, fmt::format("a declared length of {} tokens or more", trace_info.tokens.size()),
+               fmt::format("{}", trace_info.declared_len));
+  }
   if (trace_info.num_heads == 0 || trace_info.num_kv_heads == 0 ||
       trace_info.num_heads % trace_info.num_kv_heads != 0) {
     base::fail(where, "num_kv_heads that divides num_heads",

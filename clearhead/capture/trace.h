@@ -41,12 +41,14 @@ struct TraceInfo {
   std::string model;               // as the user named it
   std::string text;                // valid UTF-8; invalid bytes of the input stand as U+FFFD
   std::vector<TraceToken> tokens;  // [seq]
-  std::string attention;           // the attention configuration, as JSON
-  size_t num_layers = 0;           // of the model
-  size_t num_heads = 0;            // of the model
-  size_t num_kv_heads = 0;         // of the model; divides num_heads
-  std::vector<size_t> layers;      // recorded layers
-  std::vector<size_t> heads;       // recorded heads, in the order of the head axis
+  size_t declared_len = 0;         // tokens for which positions were turned; 0: as many as tokens
+  size_t written = 0;          // of the tokens, so many at the end the model chose; the others are those of the text
+  std::string attention;       // the attention configuration, as JSON
+  size_t num_layers = 0;       // of the model
+  size_t num_heads = 0;        // of the model
+  size_t num_kv_heads = 0;     // of the model; divides num_heads
+  std::vector<size_t> layers;  // recorded layers
+  std::vector<size_t> heads;   // recorded heads, in the order of the head axis
 
   // The kv heads that the recorded heads read, in the order of the head axis of key and value.
   std::vector<size_t> kv_heads() const;

@@ -131,16 +131,19 @@ class Reader {
 Metadata metadata_of(const TraceInfo& trace_info) {
   auto tokens = nlohmann::ordered_json::array();
   for (const TraceToken& token : trace_info.tokens) tokens.push_back(token_json(token));
-  return {{"clearhead.version", trace_info.version},
-          {"model", trace_info.model},
-          {"text", trace_info.text},
-          {"tokens", tokens.dump()},
-          {"attention", trace_info.attention},
-          {"num_layers", fmt::format("{}", trace_info.num_layers)},
-          {"num_heads", fmt::format("{}", trace_info.num_heads)},
-          {"num_kv_heads", fmt::format("{}", trace_info.num_kv_heads)},
-          {"layers", Json(trace_info.layers).dump()},
-          {"heads", Json(trace_info.heads).dump()}};
+  Metadata metadata = {{"clearhead.version", trace_info.version},
+                       {"model", trace_info.model},
+                       {"text", trace_info.text},
+                       {"tokens", tokens.dump()},
+                       {"attention", trace_info.attention},
+                       {"num_layers", fmt::format("{}", trace_info.num_layers)},
+                       {"num_heads", fmt::format("{}", trace_info.num_heads)},
+                       {"num_kv_heads", fmt::format("{}", trace_info.num_kv_heads)},
+                       {"layers", Json(trace_info.layers).dump()},
+                       {"heads", Json(trace_info.heads).dump()}};
+  if (trace_info.declared_len != 0) metadata["declared_len"] = fmt::format("{}", trace_info.declared_len);
+  if (trace_info.written != 0) metadata["written"] = fmt::format("{}", trace_info.written);
+  return metadata;
 }
 
 TraceInfo info_from_metadata(const Metadata& metadata, std::string_view where) {
@@ -150,6 +153,8 @@ TraceInfo info_from_metadata(const Metadata& metadata, std::string_view where) {
   result.model = reader.text("model");
   result.text = reader.text("text");
   result.tokens = reader.tokens("tokens");
+  if (metadata.contains("declared_len")) result.declared_len = reader.number("declared_len");
+  if (metadata.contains("written")) result.written = reader.number("written");
   result.attention = reader.text("attention");
   result.num_layers = reader.number("num_layers");
   result.num_heads = reader.number("num_heads");

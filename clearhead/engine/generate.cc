@@ -229,8 +229,9 @@ Generated generate(const Session& session, const TokenizedText& tokens, const Ge
   const size_t room = context_len == 0 ? options.max_tokens : context_len - prompt_len;
   const size_t most = std::min(options.max_tokens, room);
   check_memory(session, prompt_len + most, options);
+  result.declared_len = prompt_len + most;
 
-  Reader reader(session.transformer(), options.compute, options.cache);
+  Reader reader(session.transformer(), result.declared_len, options.compute, options.cache);
   Sampler sampler(options.sampling);
   Writer writer(session, options, result);
   Looker looker(options.looks, std::move(resting));
@@ -280,6 +281,8 @@ double compute_error(const model::Transformer& transformer, std::span<const int6
 
 TokenizedText whole_text(const Session& session, const TokenizedText& prompt, const Generated& written) {
   TokenizedText all = prompt;
+  all.declared_len = written.declared_len;
+  all.written = written.ids.size();
   NewText new_text(session, written.prompt_ids);
   const std::vector<std::string> texts = texts_of(session, written.ids);
   for (size_t i = 0; i < written.ids.size(); ++i) {

@@ -41,6 +41,8 @@ struct GenerateOptions {
 struct Generated {
   // ids: the new tokens, as few as hold the text. Where a stop text begins inside a token, the last reaches beyond it.
   std::vector<int64_t> prompt_ids, ids;
+  // Tokens of the prompt and of what may be written, for which positions are turned that depend on the length.
+  size_t declared_len = 0;
   std::string text;                      // of the new ones, up to a stop text
   std::string stopped_by;                // "end", "length", "stop" or "context"
   std::vector<std::vector<Look>> looks;  // [ids]

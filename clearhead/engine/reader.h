@@ -15,13 +15,14 @@
 
 namespace clearhead::engine {
 
-// A model that reads one text part by part and keeps its keys and values. The transformer must outlive it.
+// A model that reads one text part by part and keeps its keys and values. declared_len: tokens that the text has at
+// most, for positions that depend on it (model::ModelInput). The transformer must outlive it.
 class Reader {
  public:
   static constexpr size_t kChunk = 512;  // tokens that are read together at most
 
-  explicit Reader(const model::Transformer& transformer, linear::Compute compute = linear::Compute::single,
-                  attention::Precision cache = attention::Precision::single);
+  Reader(const model::Transformer& transformer, size_t declared_len, linear::Compute compute = linear::Compute::single,
+         attention::Precision cache = attention::Precision::single);
 
   model::KeyValueCache& cache() { return cache_; }
 
@@ -31,6 +32,7 @@ class Reader {
 
  private:
   const model::Transformer& transformer_;
+  size_t declared_len_;
   linear::Compute compute_;
   model::KeyValueCache cache_;
   model::Workspace workspace_;

@@ -167,7 +167,8 @@ struct Session::Parts {
                                       {"value_dim", config().attention.value_dim}};
     capture::TraceWriter writer(path, selection, session.trace_info(tokenized), config().attention.num_kv_heads, sizes);
     Reporter reporter(&writer, options, config().num_layers);
-    model.transformer.run({ids, tokenized.type_ids}, &reporter);
+    model.transformer.run({.ids = ids, .type_ids = tokenized.type_ids, .declared_len = tokenized.declared_len},
+                          &reporter);
     return writer;
   }
 
@@ -284,6 +285,8 @@ capture::TraceInfo Session::trace_info(const TokenizedText& tokenized) const {
   info.model = name();
   info.text = tokenized.text;
   info.tokens = tokenized.tokens;
+  info.written = tokenized.written;
+  if (config().depends_on_length()) info.declared_len = tokenized.declared_len;
   info.attention = config().attention_json();
   info.num_layers = config().num_layers;
   info.num_heads = config().attention.num_heads;
@@ -315,7 +318,7 @@ capture::Trace Session::run(const TokenizedText& tokenized, const capture::Selec
     const std::vector<int64_t> ids = ids_of(tokenized);
     capture::Recorder recorder(kept, trace_info(tokenized), config().attention.num_kv_heads);
     Reporter reporter(&recorder, options, config().num_layers);
-    transformer().run({ids, tokenized.type_ids}, &reporter);
+    transformer().run({.ids = ids, .type_ids = tokenized.type_ids, .declared_len = tokenized.declared_len}, &reporter);
     trace = std::move(recorder).take();
   }
   if (options.rebuild) attach_rebuilt(transformer(), selection.stages, trace);
@@ -338,7 +341,8 @@ tensor::Tensor Session::encode(std::string_view text, const RunOptions& options)
   parts_->check_memory(estimate_run(transformer(), tokenized.tokens.size(), {}).total(), options);
   const std::vector<int64_t> ids = ids_of(tokenized);
   Reporter reporter(nullptr, options, config().num_layers);
-  return transformer().run({ids, tokenized.type_ids}, &reporter);
+  return transformer().run({.ids = ids, .type_ids = tokenized.type_ids, .declared_len = tokenized.declared_len},
+                           &reporter);
 }
 
 }  // namespace clearhead::engine

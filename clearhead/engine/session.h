@@ -44,6 +44,8 @@ struct TokenizedText {
   std::string text;                         // valid UTF-8; invalid bytes of the input stand as U+FFFD
   std::vector<capture::TraceToken> tokens;  // [seq], special tokens included; offsets are bytes of text
   std::vector<int64_t> type_ids;            // [seq]
+  size_t declared_len = 0;                  // tokens it was to have when it was written; 0: as many as it has
+  size_t written = 0;                       // of the tokens, so many at the end the model chose itself
   size_t unknown_count = 0;                 // tokens of the whole text for which the model has no piece
   size_t cut = 0;                           // tokens that truncate left out; special tokens at the end stay
   size_t left_out = 0;                      // bytes for which no token stands, since the model has no piece

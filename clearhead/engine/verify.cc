@@ -7,10 +7,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "clearhead/base/error.h"
 #include "clearhead/base/interrupt.h"
+#include "clearhead/engine/generate.h"
 #include "clearhead/engine/verify_compare.h"
 #include "clearhead/engine/verify_layer_rows.h"
 #include "clearhead/engine/verify_stages.h"
@@ -23,13 +25,26 @@ using capture::Stage;
 using capture::Trace;
 using Values = std::vector<double>;
 
+// The tokens that a trace must have: those of its text, or of its prompt and then those that the model chose, which
+// need not be those of the text that they make.
+TokenizedText tokens_again(const Session& session, const capture::TraceInfo& info) {
+  if (info.written == 0 || info.tokens.empty()) return session.tokenize(info.text, true);
+  const auto chosen = std::span(info.tokens).last(std::min(info.written, info.tokens.size()));
+  const size_t prompt_bytes = std::min(chosen.front().begin, info.text.size());
+  const TokenizedText prompt = session.tokenize(std::string_view(info.text).substr(0, prompt_bytes), true);
+  Generated written;
+  for (const capture::TraceToken& token : prompt.tokens) written.prompt_ids.push_back(token.id);
+  for (const capture::TraceToken& token : chosen) written.ids.push_back(token.id);
+  return whole_text(session, prompt, written);
+}
+
 // What says how the numbers came about: the attention of the model, and the tokens of the text.
 void check_words(const Session& session, const capture::TraceInfo& info) {
   if (const std::string attention = session.config().attention_json(); info.attention != attention) {
     base::fail("verify", fmt::format("a trace with the attention of this model, {}", attention),
                base::quoted(info.attention), "name the model that the trace was made with");
   }
-  const TokenizedText again = session.tokenize(info.text, true);
+  const TokenizedText again = tokens_again(session, info);
   const auto same = [](const capture::TraceToken& a, const capture::TraceToken& b) {
     return a.id == b.id && a.piece == b.piece && a.text == b.text && a.begin == b.begin && a.end == b.end &&
            a.special == b.special;
@@ -169,8 +184,9 @@ VerifyReport verify(const model::Transformer& model, const Trace& trace) {
   check_fits(model, trace);
   Recorded recorded(trace);
   const capture::TraceInfo& info = trace.info();
-  const StageInputs inputs{model, info.tokens, info.heads, info.kv_heads(),
-                           [&](Stage stage, size_t layer) { return recorded.find(stage, layer); }};
+  const StageInputs inputs{
+      model,      info.tokens,     info.declared_len,
+      info.heads, info.kv_heads(), [&](Stage stage, size_t layer) { return recorded.find(stage, layer); }};
   VerifyReport report;
   for_each_stage(info.num_layers, [&](Stage stage, size_t layer) {
     if (!is_there(trace, stage, layer)) return;
@@ -192,8 +208,9 @@ VerifyReport verify_end_to_end(const model::Transformer& model, const Trace& tra
   capture::TraceInfo whole = info;
   whole.heads.clear();
   for (size_t head = 0; head < info.num_heads; ++head) whole.heads.push_back(head);
-  const StageInputs inputs{model, info.tokens, whole.heads, whole.kv_heads(),
-                           [&](Stage stage, size_t layer) { return store.find(stage, layer); }};
+  const StageInputs inputs{
+      model,       info.tokens,      info.declared_len,
+      whole.heads, whole.kv_heads(), [&](Stage stage, size_t layer) { return store.find(stage, layer); }};
   VerifyReport report;
   for_each_stage(info.layers.empty() ? 0 : info.layers.back() + 1, [&](Stage stage, size_t layer) {
     if (is_of_rows(stage)) {

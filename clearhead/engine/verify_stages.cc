@@ -185,7 +185,9 @@ class Layer {
       const tensor::Tensor& gain = stage == Stage::rotated_query ? query_gain : key_gain;
       prepared = norm(prepared, {tensor::clone(gain), {}}, static_cast<double>(block().attention.head_norm_epsilon));
     }
-    return turn(prepared, heads, config_.attention.head_dim, model::rotary_table(*rotary, 0, seq(), divisors));
+    const size_t declared_len = inputs_.declared_len == 0 ? seq() : inputs_.declared_len;
+    return turn(prepared, heads, config_.attention.head_dim,
+                model::rotary_table(*rotary, declared_len, 0, seq(), divisors));
   }
 
   std::optional<Bounded> head_contribution() const {

@@ -18,6 +18,7 @@ namespace clearhead::engine {
 struct StageInputs {
   const model::Transformer& model;
   std::span<const capture::TraceToken> tokens;  // [seq]
+  size_t declared_len;                          // of the run; 0: as many as tokens
   std::vector<size_t> heads;                    // [heads] that stand on the head axes
   std::vector<size_t> kv_heads;                 // [kv_heads] that they read
   // The values of a stage, row-major in its shape; null if nobody has them.

@@ -18,6 +18,9 @@ constexpr size_t kLargestContext = 1 << 20;
 constexpr size_t kLooks = 3;
 constexpr DecoderShape kShapes[] = {{false, 512}, {false, 2048}, {true, 128}, {true, 2048}};
 
+// Tokens that are read in all.
+size_t length_of(const DecoderShape& shape) { return shape.context + (shape.decodes ? kDecodedTokens : 0); }
+
 }  // namespace
 
 DecoderShape DecoderShape::parse(std::string_view text) {
@@ -38,17 +41,17 @@ std::string DecoderShape::text() const { return fmt::format("{} {}", decodes ? "
 std::span<const DecoderShape> decoder_shapes() { return kShapes; }
 
 DecoderRun::DecoderRun(const engine::Session& session, const DecoderShape& shape, linear::Compute compute)
-    : shape_(shape), reader_(session.transformer(), compute) {
+    : shape_(shape), reader_(session.transformer(), length_of(shape), compute) {
   std::mt19937_64 generator(7);
-  ids_.resize(shape.context + (shape.decodes ? kDecodedTokens : 0));
+  ids_.resize(length_of(shape));
   for (int64_t& id : ids_) id = static_cast<int64_t>(generator() % session.config().vocab_size);
   prepare();
 }
 
 DecoderRun::DecoderRun(const engine::Session& session, const DecoderShape& shape, const tensor::TensorView& ids,
                        linear::Compute compute)
-    : shape_(shape), reader_(session.transformer(), compute) {
-  const tensor::Shape wanted{shape.context + (shape.decodes ? kDecodedTokens : 0)};
+    : shape_(shape), reader_(session.transformer(), length_of(shape), compute) {
+  const tensor::Shape wanted{length_of(shape)};
   if (ids.dtype() != tensor::DType::i64 || ids.shape() != wanted) {
     base::refuse("decoder inputs", fmt::format("ids of type I64 and shape {}", wanted.text()),
                  fmt::format("{} {}", tensor::name_of(ids.dtype()), ids.shape().text()));

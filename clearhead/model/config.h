@@ -87,6 +87,17 @@ struct ModelConfig {
   std::string attention_json() const;
   // The rotary positions of a layer, or null.
   const RotaryConfig* rotary_of(size_t layer) const;
+  // Whether positions of a text depend on how long it is in the end.
+  bool depends_on_length() const {
+    return (rotary && rotary->depends_on_length()) || (near.rotary && near.rotary->depends_on_length());
+  }
+  // Whether a text of declared_len tokens has other positions than a short one.
+  bool stretches(size_t declared_len) const {
+    const auto is_over = [&](const std::optional<RotaryConfig>& one) {
+      return one && one->depends_on_length() && declared_len > one->original_len;
+    };
+    return is_over(rotary) || is_over(near.rotary);
+  }
   bool has_final_norm() const {
     return norm_placement == NormPlacement::pre || norm_placement == NormPlacement::around;
   }

@@ -27,7 +27,21 @@ void check_ids(std::span<const int64_t> ids, size_t rows, std::string_view what)
   }
 }
 
+// One length turns all parts of a text.
+void check_declared(const ModelConfig& config, const ModelInput& input) {
+  const size_t all = input.first_position() + input.ids.size();
+  if (input.declared_len == 0) {
+    if (input.cache == nullptr || !config.depends_on_length()) return;
+    base::refuse("model", "the length of the whole text, on which its positions depend", "none");
+  }
+  if (!input.lengths.empty()) base::refuse("model", "one text, whose length is declared", "several");
+  if (all <= input.declared_len || !config.depends_on_length()) return;
+  base::refuse("model", fmt::format("at most {} tokens, the declared length of the text", input.declared_len),
+               fmt::format("{}", all));
+}
+
 void check_lengths(const ModelConfig& config, const ModelInput& input) {
+  check_declared(config, input);
   size_t sum = 0;
   const auto check = [&](size_t seq_len) {
     if (seq_len == 0) base::refuse("model", "at least one token", "none");

@@ -29,9 +29,9 @@ std::vector<double> plain_frequencies(size_t dim, double base) {
 }
 
 // The base for a text longer than those of the training.
-double dynamic_base(const RotaryConfig& config, size_t seq_len) {
+double dynamic_base(const RotaryConfig& config, size_t declared_len) {
   const double dim = static_cast<double>(config.dim), original = static_cast<double>(config.original_len);
-  const double length = std::max(static_cast<double>(seq_len), original);
+  const double length = std::max(static_cast<double>(declared_len), original);
   const double stretch = config.factor * length / original - (config.factor - 1);
   return config.base * std::pow(stretch, dim / (dim - 2));
 }
@@ -107,25 +107,27 @@ void RotaryConfig::check(size_t head_dim) const {
   }
 }
 
-std::vector<double> rotary_frequencies(const RotaryConfig& config, size_t seq_len, std::span<const float> divisors) {
+std::vector<double> rotary_frequencies(const RotaryConfig& config, size_t declared_len,
+                                       std::span<const float> divisors) {
   const bool dynamic = config.scaling == RotaryScaling::dynamic;
   std::vector<double> frequencies =
-      plain_frequencies(config.dim, dynamic ? dynamic_base(config, seq_len) : config.base);
+      plain_frequencies(config.dim, dynamic ? dynamic_base(config, declared_len) : config.base);
   if (config.scaling == RotaryScaling::linear) {
     for (double& f : frequencies) f /= config.factor;
   }
   if (config.scaling == RotaryScaling::llama3) scale_llama3(config, frequencies);
   if (config.scaling == RotaryScaling::yarn) scale_yarn(config, frequencies);
   if (config.scaling == RotaryScaling::longrope) {
-    const auto& factors = seq_len > config.original_len ? config.long_factors : config.short_factors;
+    const auto& factors = declared_len > config.original_len ? config.long_factors : config.short_factors;
     for (size_t i = 0; i < frequencies.size(); ++i) frequencies[i] /= factors[i];
   }
   for (size_t i = 0; i < divisors.size(); ++i) frequencies[i] /= static_cast<double>(divisors[i]);
   return frequencies;
 }
 
-RotaryTable rotary_table(const RotaryConfig& config, size_t first, size_t count, std::span<const float> divisors) {
-  const std::vector<double> frequencies = rotary_frequencies(config, first + count, divisors);
+RotaryTable rotary_table(const RotaryConfig& config, size_t declared_len, size_t first, size_t count,
+                         std::span<const float> divisors) {
+  const std::vector<double> frequencies = rotary_frequencies(config, declared_len, divisors);
   const double magnitude = config.effective_attention_factor();
   const size_t pairs = frequencies.size();
   RotaryTable table{config.layout, tensor::Tensor(tensor::Shape{count, pairs}),

@@ -12,7 +12,8 @@
 namespace clearhead::model {
 
 // How the frequencies of rotary positions are stretched for texts longer than those of the training. f_i is the plain
-// inverse frequency base^(-2 i / dim), L the length of the text, O original_len, w_i = 2 pi / f_i its wavelength.
+// inverse frequency base^(-2 i / dim), L the declared length of the text, O original_len, w_i = 2 pi / f_i its
+// wavelength.
 //   none
 //   linear    f_i / factor
 //   dynamic   another base when L > O: base (factor L / O - (factor - 1))^(dim / (dim - 2))
@@ -37,23 +38,27 @@ struct RotaryConfig {
   double mscale = 0, mscale_all_dim = 0;        // yarn: 0: not given
   std::vector<double> short_factors = {}, long_factors = {};  // [dim / 2] longrope
 
+  // Whether a longer text turns its first tokens otherwise: all parts of a text must be turned for one length then.
+  bool depends_on_length() const { return scaling == RotaryScaling::dynamic || scaling == RotaryScaling::longrope; }
   // What cosines and sines are multiplied by.
   double effective_attention_factor() const;
   // Throws: Error naming what does not fit. head_dim is what dim must fit into.
   void check(size_t head_dim) const;
 };
 
-// The angle by which pair i turns from one position to the next, for a text of seq_len tokens.
-// divisors [dim / 2] divide them once more; empty: no.
+// The angle by which pair i turns from one position to the next, for a text declared to have declared_len
+// tokens. divisors [dim / 2] divide them once more; empty: no.
 // Shapes: result [dim / 2].
-std::vector<double> rotary_frequencies(const RotaryConfig& config, size_t seq_len,
+std::vector<double> rotary_frequencies(const RotaryConfig& config, size_t declared_len,
                                        std::span<const float> divisors = {});
 
-// Cosines and sines of the positions [first, first + count), computed in double and rounded once.
+// Cosines and sines of the positions [first, first + count) of a text declared to have declared_len tokens, computed in
+// double and rounded once.
 struct RotaryTable {
   kernels::RotaryLayout layout = kernels::RotaryLayout::halves;
   tensor::Tensor cosines, sines;  // [count, dim / 2]
 };
-RotaryTable rotary_table(const RotaryConfig& config, size_t first, size_t count, std::span<const float> divisors = {});
+RotaryTable rotary_table(const RotaryConfig& config, size_t declared_len, size_t first, size_t count,
+                         std::span<const float> divisors = {});
 
 }  // namespace clearhead::model

@@ -109,7 +109,9 @@ void check_parameters(const ModelConfig& config, const Parameters& parameters) {
 // The turns of all layers for one run: those of each text are those that it has alone.
 class Turns {
  public:
-  Turns(const ModelConfig& config, const Parameters& parameters, const Workspace& workspace) : config_(config) {
+  // declared_len: of the only text; 0: each text has its own.
+  Turns(const ModelConfig& config, const Parameters& parameters, const Workspace& workspace, size_t declared_len)
+      : config_(config), declared_len_(declared_len) {
     if (config.rotary) far_ = tables(*config.rotary, workspace, parameters.rotary_divisors);
     if (config.near.rotary) near_ = tables(*config.near.rotary, workspace, {});
   }
@@ -122,14 +124,17 @@ class Turns {
   }
 
  private:
-  static RotaryTable tables(const RotaryConfig& rotary, const Workspace& workspace, std::span<const float> divisors) {
+  RotaryTable tables(const RotaryConfig& rotary, const Workspace& workspace, std::span<const float> divisors) const {
     const size_t rows = workspace.positions.size(), pairs = rotary.dim / 2;
-    if (workspace.sequences.size() == 1) return rotary_table(rotary, workspace.positions[0], rows, divisors);
+    const auto table = [&](size_t first, size_t count) {
+      return rotary_table(rotary, declared_len_ == 0 ? first + count : declared_len_, first, count, divisors);
+    };
+    if (workspace.sequences.size() == 1) return table(workspace.positions[0], rows);
     RotaryTable all{rotary.layout, tensor::Tensor(tensor::Shape{rows, pairs}),
                     tensor::Tensor(tensor::Shape{rows, pairs})};
     for (const attention::Sequence& text : workspace.sequences) {
       const size_t first = text.query_begin;
-      const RotaryTable one = rotary_table(rotary, workspace.positions[first], text.query_len, divisors);
+      const RotaryTable one = table(workspace.positions[first], text.query_len);
       std::ranges::copy(one.cosines.as<float>(), all.cosines.as<float>().subspan(first * pairs).begin());
       std::ranges::copy(one.sines.as<float>(), all.sines.as<float>().subspan(first * pairs).begin());
     }
@@ -137,6 +142,7 @@ class Turns {
   }
 
   const ModelConfig& config_;
+  size_t declared_len_;
   RotaryTable far_, near_;
 };
 
@@ -198,7 +204,7 @@ std::span<const float> Transformer::run(const ModelInput& input, Workspace& work
   } else {
     embed(config_, parameters_, input, workspace, observer);
   }
-  const Turns turns(config_, parameters_, workspace);
+  const Turns turns(config_, parameters_, workspace, input.declared_len);
   const size_t rows = input.rows(config_);
   for (size_t layer = 0; layer < config_.num_layers; ++layer) {
     base::check_interrupt();

@@ -21,7 +21,10 @@ struct ModelInput {
   std::span<const int64_t> ids;          // [rows]
   std::span<const int64_t> type_ids;     // [rows], or empty: all 0
   std::span<const size_t> lengths = {};  // tokens of each text, rows together; none: one text
-  KeyValueCache* cache = nullptr;        // for one text and a causal model; run puts its keys and values into it
+  // Tokens of the whole text of which ids are a part, for positions that depend on it (ModelConfig::depends_on_length):
+  // one length from its first token to its last. 0: ids are all; that must not be when such a model has a cache.
+  size_t declared_len = 0;
+  KeyValueCache* cache = nullptr;  // for one text and a causal model; run puts its keys and values into it
   // What keys and values are rounded to as they are produced; a cache has its own word for it.
   attention::Precision kept = attention::Precision::single;
   linear::Compute compute = linear::Compute::single;  // of the products with the parameters of the blocks
@@ -49,8 +52,8 @@ class Transformer {
 
   // Runs one text or several, each with the bits that it has alone, and returns the last hidden state [1, rows,
   // d_model]; shows every stage that observer wants, seq being all rows. Throws: Error (usage) if there is no token, an
-  // id has no row in the embedding, a text has more tokens than positions, or an image is of another size than the
-  // model's; base::Interrupted between layers.
+  // id has no row in the embedding, a text has more tokens than positions or than were declared, or an image is of
+  // another size than the model's; base::Interrupted between layers.
   tensor::Tensor run(const ModelInput& input, capture::Observer* observer = nullptr) const;
 
   // The same with the result [rows, d_model] in the workspace, valid until its next run. A run that is no larger than

@@ -84,6 +84,8 @@ struct LessonOptions {
   bool causal = false;                // no token sees those behind it
   std::optional<RotaryPairs> rotary;  // absent: positions are not turned in
   std::optional<float> score_scale;   // where it is not 1 / sqrt(head_dim)
+  std::optional<float> soft_cap;      // what scores are kept below by tanh
+  std::optional<size_t> window;       // tokens before it that a token of this layer sees at most
   Language language = Language::en;
 };
 

@@ -76,6 +76,9 @@ void LessonBuilder::fill_values() {
       {"reference", at(capture::Stage::row_reference, {0, focus.head, focus.query})},
       {"row_sum", at(capture::Stage::row_sum, {0, focus.head, focus.query})},
       {"unscaled", short_number(unscaled_weight())}};
+  values_["cap"] = short_number(options_.soft_cap ? double(*options_.soft_cap) : 0);
+  values_["cap_rule"] = options_.soft_cap ? texts_.text("rule_cap", values_) : "";
+  values_["window"] = std::to_string(options_.window.value_or(0));
   values_["unscaled_rule"] = texts_.text(is_alone() ? "unscaled_alone" : "unscaled", values_);
   fill_counts();
   const size_t group = num_heads_ / num_kv_heads_;
@@ -202,7 +205,10 @@ bool LessonBuilder::sees_another_word() const {
 // softmax of the raw scores: what the weight would be had nobody divided.
 double LessonBuilder::unscaled_weight() const {
   const LessonFocus& focus = options_.focus;
-  const std::vector<float> raw = vector(capture::Stage::raw_scores, {0, focus.head, focus.query});
+  std::vector<float> raw = vector(capture::Stage::raw_scores, {0, focus.head, focus.query});
+  if (const auto cap = options_.soft_cap) {
+    for (float& score : raw) score = *cap * std::tanh(score / *cap);
+  }
   const std::vector<bool> seen = visible();
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
   for (size_t j = 0; j < seq_; ++j) {

@@ -72,7 +72,8 @@ void LessonBuilder::add_rotary_steps() {
 
 void LessonBuilder::add_mask_step() {
   const LessonFocus& focus = options_.focus;
-  LessonStep& step = add_step("causal_mask", {fmt::format("[{}, {}]", seq_, seq_)});
+  LessonStep& step =
+      add_step("causal_mask", {fmt::format("[{}, {}]", seq_, seq_)}, options_.window ? "causal_mask_window" : "");
   const std::vector<bool> seen = visible();
   step.numbers.push_back(derived("visible", static_cast<double>(std::ranges::count(seen, true)),
                                  "scores of the row that are not minus infinity"));

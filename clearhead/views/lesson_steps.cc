@@ -65,10 +65,17 @@ void LessonBuilder::add_score_steps() {
                                                         head_dim_, num_heads_, head_dim_, seq_, table)});
   quote_row(raw, Stage::raw_scores, "q.k");
 
-  LessonStep& scores = add_step("scores", {fmt::format("{} / {} -> {}", table, values_.at("root"), table)},
+  const std::string scaled = fmt::format("{} / {}", table, values_.at("root"));
+  const std::string cap = values_.at("cap");
+  LessonStep& scores = add_step("scores",
+                                {options_.soft_cap ? fmt::format("{} tanh({} / {}) -> {}", cap, scaled, cap, table)
+                                                   : fmt::format("{} -> {}", scaled, table)},
                                 options_.score_scale ? "scores_scale" : "");
   quote_row(scores, Stage::scores, "s");
-  scores.numbers.push_back(derived("unscaled p", unscaled_weight(), "softmax(raw_scores row)[key]"));
+  scores.numbers.push_back(derived("unscaled p", unscaled_weight(),
+                                   options_.soft_cap
+                                       ? fmt::format("softmax({} tanh(raw_scores row / {}))[key]", cap, cap)
+                                       : "softmax(raw_scores row)[key]"));
   if (options_.causal) add_mask_step();
 
   LessonStep& weights = add_step("weights", {fmt::format("softmax {} -> {}", table, table)});

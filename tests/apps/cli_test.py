@@ -4,7 +4,7 @@
 import json, math, re, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
-from program import BOOK, CAT, PROGRAM, Tensors, document, run
+from program import BOOK, CAT, PROGRAM, Tensors, document, run, small_decoder
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/views"))
@@ -60,6 +60,20 @@ class Attend(unittest.TestCase):
         self.assertEqual(chinese.returncode, 0, chinese.err)
         self.assertIn("\u8bcd\u5143", chinese.out)
         self.assertIn("multilingual-e5-small", run("attend", "--file", "-", "--lines", stdin=f"one\n{BOOK}\n".encode()).err)
+
+    def test_letters_of_any_script_choose_the_model(self):
+        for text in ("\u0e41\u0e21\u0e27\u0e19\u0e31\u0e48\u0e07", "a cat is \u10d9\u10d0\u10e2\u10d0"):  # Thai, Georgian
+            self.assertIn("model multilingual-e5-small, as minilm has no piece for some letters of the text", run("tokenize", text).err)
+        for text in ("The caf\u00e9 \u2603 \U0001f600", "na\u00efve \u201cquotes\u201d", CAT, "12"):  # signs alone choose no other
+            self.assertIn("model minilm (", run("tokenize", text).err)
+
+    def test_every_command_that_reads_a_text_says_what_is_odd_about_the_model(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = small_decoder(folder, "mistral", "stranger.weight")
+            for command in (["attend"], ["heads"], ["lesson"], ["tokenize"], ["record", "--output", f"{folder}/t.safetensors"], ["verify"]):
+                done = run(command[0], "ab", *command[1:], "--model", model)
+                self.assertEqual(done.returncode, 0, done.err)
+                self.assertIn("1 tensor of the model file is not used: \"stranger.weight\"", done.err, command)
 
     def test_one_head_obeys_its_schema_and_its_own_sums(self):
         found = document("attend", CAT, "--layer", "5", "--head", "11")

@@ -30,9 +30,15 @@ class Documents(unittest.TestCase):
         document = ROOT / "docs/input_split.md"
         text = document.read_text(encoding="utf-8")
         self.assertIn("[6, 512] -> [6, 8, 64]", text)
-        program = Path(os.environ["CLEARHEAD"]).with_name("no_such_program")
-        done = subprocess.run([sys.executable, ROOT / "scripts/update_docs.py", "--check", "--program", program], capture_output=True, text=True)
-        self.assertNotEqual(done.returncode, 0)
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "clearhead"  # the program, but for one number
+            program.write_text(f"#!/bin/sh\n'{os.environ['CLEARHEAD']}' \"$@\" | sed 's/6, 512/6, 513/'\n")
+            program.chmod(0o755)
+            done = subprocess.run([sys.executable, ROOT / "scripts/update_docs.py", "--check", "--program", program, document], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("[docs/input_split.md] expected what the program prints", done.stdout)
+        self.assertRegex(done.stdout, r"\n\+ +shapes +\[6, 513\] -> \[6, 8, 64\]\n")
+        self.assertEqual(document.read_text(encoding="utf-8"), text)
 
 
 if __name__ == "__main__":

@@ -130,8 +130,11 @@ class Generate(unittest.TestCase):
         self.refused(2, ["[memory]"], BEGUN, "--memory-limit", "1K")
 
     def test_a_prompt_of_control_tokens(self):
-        found = document("generate", "<|im_start|><|im_end|><|endoftext|>", "--max-tokens", "3")
-        self.assertLessEqual(len(found["looks"]) if "looks" in found else 0, 3)
+        found = document("generate", "<|im_start|><|im_end|><|endoftext|>", "--max-tokens", "3", "--attend")
+        self.assertEqual(found["prompt_ids"], [1, 2, 0])
+        self.assertEqual(len(found["ids"]), 3)
+        # Control tokens are places to rest on, and the second new token has only itself beside them.
+        self.assertEqual([len(looks) for looks in found["looks"]], [0, 0, 3])
 
     def test_a_closed_pipe_ends_quietly(self):
         shell = subprocess.run(f"'{PROGRAM}' generate '{BEGUN}' | head -c 3", shell=True, capture_output=True)

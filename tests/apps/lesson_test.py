@@ -4,9 +4,9 @@
 
     CLEARHEAD=build/bin/clearhead CLEARHEAD_WRITE_SCREENS=1 tests/apps/lesson_test.py
 """
-import os, unittest
+import math, os, tempfile, unittest
 from pathlib import Path
-from program import CAT, document, run
+from program import CAT, document, run, small_decoder
 
 SCREENS = Path(__file__).resolve().parent / "data"
 MODEL = ["--model", "smollm2-135m-instruct", "--layer", "9", "--head", "4"]
@@ -75,6 +75,42 @@ class LessonOfFewTokens(unittest.TestCase):
         for command in (("hi cat", "--from", "hi"), ("hi cat", "--from", "[CLS]"), ("hi cat", "--from", "cat"), ("hi cat",), ("a b", "--layer", "0", "--head", "2"),
                         ("hi cat", "--model", "smollm2-135m-instruct")):
             self.assertGreater(self.weight_told(self.told(*command)[0]), 0.01, command)
+
+
+class LessonOfCapsAndWindows(unittest.TestCase):
+    """Small models that read characters."""
+
+    def steps(self, name, *flags):
+        with tempfile.TemporaryDirectory() as folder:
+            lesson = document("lesson", "the cat sat", "--model", small_decoder(folder, name), "--from", "#10", *flags)
+        return {step["name"]: step for step in lesson["steps"]}
+
+    def values(self, step, symbol):
+        return [number["value"] for number in step["numbers"] if number["label"].startswith(symbol + "[")]
+
+    def test_a_window_hides_what_is_far_back(self):
+        for name, layer, seen in (("mistral", "0", 5), ("gemma2", "0", 4)):
+            mask = self.steps(name, "--layer", layer)["causal_mask"]
+            self.assertEqual(mask["title"], "The mask: nobody looks ahead, nor far back")
+            self.assertIn(f"a token sees at most {seen} of those before it", mask["plain"])
+            self.assertEqual([number["value"] for number in mask["numbers"] if number["label"] == "visible"], [seen + 1])
+        whole = self.steps("gemma2", "--layer", "1")["causal_mask"]  # a layer that sees all
+        self.assertEqual(whole["title"], "The mask: nobody looks ahead")
+        self.assertIn("\u524d\u9762\u7684 5 \u4e2a", self.steps("mistral", "--layer", "0", "--lang", "zh")["causal_mask"]["plain"])
+
+    def test_a_soft_cap_is_told_and_shown(self):
+        for language, rule in (("en", "below 3 by 3 tanh(s / 3)"), ("zh", "3 tanh(s / 3)")):
+            steps = self.steps("gemma2", "--layer", "1", "--lang", language)
+            scores = steps["scores"]
+            self.assertIn(rule, scores["plain"])
+            self.assertIn("3 tanh(", scores["shapes"][0])
+            raw = self.values(steps["raw_scores"], "q.k")
+            for shown, score in zip(self.values(scores, "s"), raw, strict=True):
+                self.assertAlmostEqual(shown, 3 * math.tanh(score / math.sqrt(10) / 3), delta=1e-5)
+            powers = [math.exp(3 * math.tanh(score / 3)) for score in raw]
+            unscaled = [number["value"] for number in scores["numbers"] if number["label"] == "unscaled p"][0]
+            self.assertTrue(any(abs(unscaled - power / sum(powers)) < 1e-5 for power in powers), unscaled)
+        self.assertNotIn("tanh", self.steps("mistral")["scores"]["plain"])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the program as a user does."""
-import json, os, struct, subprocess
+import json, os, shutil, struct, subprocess
 from pathlib import Path
 
 PROGRAM = os.environ["CLEARHEAD"]
@@ -34,6 +34,29 @@ def write_tensors(path, **tensors):
         body += data
     text = json.dumps(header).encode()
     Path(path).write_bytes(struct.pack("<Q", len(text)) + text + body)
+
+
+def small_decoder(folder, name, stranger=None):
+    """A small model of tests/model/data/decoders with a tokenizer of characters, put into folder. stranger: the name of a tensor that it
+    has beside its own."""
+    vocabulary = {character: i for i, character in enumerate("?\u0120abcdefghijklmnopqrstuvwxyz")}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
+    tokenizer = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": level,
+                 "post_processor": None, "decoder": level,
+                 "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+                           "fuse_unk": False, "byte_fallback": False, "vocab": vocabulary, "merges": []}}
+    source = Path(__file__).resolve().parents[1] / "model/data/decoders" / name
+    shutil.copy(source / "config.json", folder)
+    (Path(folder) / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+    data = (source / "model.safetensors").read_bytes()
+    if stranger:
+        length, = struct.unpack("<Q", data[:8])
+        header, body = json.loads(data[8:8 + length]), data[8 + length:] + bytes(4)
+        header[stranger] = {"dtype": "F32", "shape": [1], "data_offsets": [len(body) - 4, len(body)]}
+        text = json.dumps(header).encode()
+        data = struct.pack("<Q", len(text)) + text + body
+    (Path(folder) / "model.safetensors").write_bytes(data)
+    return str(folder)
 
 
 class Tensors:

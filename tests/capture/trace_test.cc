@@ -124,6 +124,8 @@ TraceInfo any_info() {
   info.text = *any_text();
   const size_t seq = *rc::gen::inRange<size_t>(1, 4);
   for (size_t i = 0; i < seq; ++i) info.tokens.push_back(*any_token(info.text.size()));
+  info.written = *rc::gen::inRange<size_t>(0, seq);
+  if (*rc::gen::arbitrary<bool>()) info.declared_len = seq + *rc::gen::inRange<size_t>(0, 3);
   info.attention = "{}";
   info.num_layers = *rc::gen::inRange<size_t>(0, 12);
   info.num_kv_heads = *rc::gen::inRange<size_t>(1, 4);
@@ -210,6 +212,10 @@ TEST(TraceFile, NumbersAndListsAreChecked) {
   EXPECT_EQ(metadata_complaint("num_heads", "0"), "expected num_kv_heads that divides num_heads; found 2 and 0");
   EXPECT_EQ(metadata_complaint("num_kv_heads", "0"), "expected num_kv_heads that divides num_heads; found 0 and 4");
   EXPECT_EQ(metadata_complaint("num_kv_heads", "3"), "expected num_kv_heads that divides num_heads; found 3 and 4");
+  EXPECT_EQ(metadata_complaint("declared_len", "-1"),
+            "expected a decimal number in the metadata's declared_len; found \"-1\"");
+  EXPECT_EQ(metadata_complaint("declared_len", "1"), "expected a declared length of 3 tokens or more; found 1");
+  EXPECT_EQ(metadata_complaint("written", "3"), "expected fewer than 3 written tokens; found 3");
   for (const char* list : {"", "3", "{}", "[", "[-1]", "[1.0]", "[\"1\"]", "[true]", "[18446744073709551616]"}) {
     EXPECT_TRUE(metadata_complaint("layers", list)
                     .starts_with("expected a JSON list of numbers in the metadata's layers; found \""))

@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "clearhead/base/interrupt.h"
 #include "clearhead/base/utf8.h"
 #include "clearhead/engine/chat.h"
 #include "clearhead/engine/token_texts.h"
+#include "clearhead/engine/verify.h"
 #include "clearhead/format/safetensors.h"
+#include "clearhead/tensor/compare.h"
 #include "tests/support/error_text.h"
 #include "tests/support/model_folder.h"
 #include "tests/support/stage_collector.h"
@@ -50,16 +53,16 @@ std::string byte_tokenizer() {
       vocabulary);
 }
 
-// A Llama of random parameters that reads bytes; end: its eos_token_id.
-Session small_writer(const std::string& end = "null") {
+// A Llama of random parameters that reads bytes; end: its eos_token_id; name: of its folder among the test data.
+Session small_writer(const std::string& end = "null", const std::string& name = "llama") {
   const auto source = std::filesystem::path(CLEARHEAD_TEST_DATA).parent_path().parent_path() / "model/data/decoders";
   const tests::TemporaryFolder folder;
-  std::string config = tests::read_bytes(source / "llama/config.json");
+  std::string config = tests::read_bytes(source / name / "config.json");
   const std::string old_end = R"("eos_token_id": 0)";
   config.replace(config.find(old_end), old_end.size(), R"("eos_token_id": )" + end);
   tests::write_bytes(folder / "config.json", config);
   tests::write_bytes(folder / "tokenizer.json", byte_tokenizer());
-  std::filesystem::copy(source / "llama/model.safetensors", folder / "model.safetensors");
+  std::filesystem::copy(source / name / "model.safetensors", folder / "model.safetensors");
   return Session::open(folder.path().string());
 }
 
@@ -346,6 +349,23 @@ TEST(Generate, ARecordOfTheWholeTextHasTheBitsOfTheWriting) {
   EXPECT_FALSE(base::first_invalid_utf8(whole.text));
   EXPECT_EQ(whole.text, kPrompt + written.text);
 
+  // Its tokens are proved as what they are: chosen one by one, which need not be those of the text that they make.
+  const capture::Selection first = {.stages = {Stage::token_embedding}, .layers = {}, .heads = {}};
+  const capture::Trace proved = writer().run(whole, first);
+  EXPECT_EQ(proved.info().written, written.ids.size());
+  EXPECT_TRUE(verify(writer(), proved).ok);
+  for (const auto& lie :
+       {+[](capture::TraceInfo& info) { info.written = 0; }, +[](capture::TraceInfo& info) { --info.written; },
+        +[](capture::TraceInfo& info) { ++info.tokens.back().id %= kVocab; },
+        +[](capture::TraceInfo& info) { ++info.tokens.back().begin; }}) {
+    capture::TraceInfo info = proved.info();
+    lie(info);
+    capture::Trace other(info);
+    other.add(Stage::token_embedding, 0, tensor::clone(proved.tensor(Stage::token_embedding)));
+    EXPECT_EQ(error_text([&] { verify(writer(), other); }),
+              "[verify] expected the tokens that the trace's text has in this model; found others");
+  }
+
   // Token by token over a cache, as it was written.
   const model::Transformer& model = writer().transformer();
   const capture::Trace trace = writer().run(whole, {.stages = {Stage::logits}, .layers = {}, .heads = {}});
@@ -356,6 +376,36 @@ TEST(Generate, ARecordOfTheWholeTextHasTheBitsOfTheWriting) {
     const tensor::Tensor logits = model.logits(hidden.as<float>());
     const auto row = logits.as<float>();
     EXPECT_TRUE(std::ranges::equal(row, recorded.subspan(i * kVocab, kVocab))) << i;
+  }
+}
+
+// Where positions depend on the length, a text is written for one length, and a record of it keeps to that length
+// though the writing ended early.
+TEST(Generate, TheLengthThatTurnsPositionsIsThatOfPromptAndTokensToWrite) {
+  const capture::Selection all = {.stages = capture::parse_stages("all"), .layers = {}, .heads = {}};
+  for (const char* name : {"llama_dynamic", "llama_longrope"}) {  // trained with 16 positions
+    const Session session = small_writer("null", name);
+    for (const size_t max_tokens : {5, 20}) {
+      const TokenizedText prompt = session.tokenize(kPrompt);
+      Generated written = generate(session, prompt, {.max_tokens = max_tokens});
+      ASSERT_EQ(written.ids.size(), max_tokens);
+      written.ids.resize(5);
+      TokenizedText whole = whole_text(session, prompt, written);
+      EXPECT_EQ(whole.declared_len, prompt.tokens.size() + max_tokens);
+      const capture::Trace trace = session.run(whole, all);
+      EXPECT_EQ(trace.info().declared_len, whole.declared_len);
+      const auto logits = trace.tensor(Stage::logits).as<float>();
+      for (size_t i = 0; i < written.ids.size(); ++i) {
+        const auto row = logits.subspan((prompt.tokens.size() - 1 + i) * kVocab, kVocab);
+        EXPECT_EQ(std::ranges::max_element(row) - row.begin(), written.ids[i]) << name << i;
+      }
+      EXPECT_TRUE(verify(session, trace).ok) << name;
+      EXPECT_TRUE(verify_end_to_end(session, trace).ok) << name;
+
+      EXPECT_EQ(session.config().stretches(std::exchange(whole.declared_len, 0)), max_tokens == 20);
+      const capture::Trace short_text = session.run(whole, all);
+      EXPECT_EQ(tensor::same_bits(short_text.tensor(Stage::logits), trace.tensor(Stage::logits)), max_tokens == 5);
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include "clearhead/format/checkpoint.h"
 #include "clearhead/text/gguf_tokenizer.h"
 #include "tests/model/gguf_golden.h"
+#include "tests/model/header_mutations.h"
 #include "tests/support/model_folder.h"
 #include "tests/text/mixed_text.h"
 
@@ -61,6 +62,8 @@ TEST(Gemma, TheBookLooksAtWhatItIsLikeWhereAndWhatIsDoneWithIt) {
 }
 
 // gemma_golden.json: the ids of llama.cpp for each text of tests/text, made by tests/text/golden/make_llama_golden.py.
+TEST(Gemma, AThousandChangesOfItsHeaderAreRefusedOrRead) { model::mutations::expect_gguf(gemma()); }
+
 TEST(Gemma, EveryIdIsThatOfLlamaCpp) {
   const auto texts = nlohmann::json::parse(base::read_file(CLEARHEAD_TEXTS, 1 << 20));
   const auto golden = nlohmann::json::parse(base::read_file(CLEARHEAD_TEST_DATA "/gemma_golden.json", 1 << 20));

@@ -14,7 +14,8 @@
 namespace clearhead::model {
 namespace {
 
-const char* const kModels[] = {"llama", "mistral", "qwen2", "gemma2", "gemma3", "gpt_neox"};
+const char* const kModels[] = {"llama", "llama_dynamic", "llama_longrope", "mistral", "qwen2",
+                               "qwen3", "gemma2",        "gemma3",         "gpt_neox"};
 
 LoadedModel load(const std::string& name) {
   const auto path = std::filesystem::path(CLEARHEAD_TEST_DATA) / "decoders" / name;
@@ -34,8 +35,11 @@ std::vector<float> in_parts(const Transformer& model, std::span<const int64_t> i
   KeyValueCache cache(model.config(), kept);
   std::vector<float> hidden;
   for (const size_t part : parts) {
-    const tensor::Tensor one =
-        model.run({.ids = ids.subspan(cache.length(), part), .type_ids = {}, .cache = &cache, .compute = compute});
+    const tensor::Tensor one = model.run({.ids = ids.subspan(cache.length(), part),
+                                          .type_ids = {},
+                                          .declared_len = ids.size(),
+                                          .cache = &cache,
+                                          .compute = compute});
     hidden.insert(hidden.end(), one.as<float>().begin(), one.as<float>().end());
   }
   EXPECT_EQ(cache.length(), ids.size());
@@ -122,6 +126,29 @@ TEST(KeyValueCache, LayersThatSeeNearTokensForgetTheOthersAndNoBitChanges) {
       EXPECT_EQ(cache.layer(layer).evicted(), config.attention_of(layer).left_window ? 512U : 0U) << name << layer;
     }
     EXPECT_LE(cache.bytes(), KeyValueCache::bytes(config, ids.size()));
+  }
+}
+
+// Positions that are stretched for long texts: all parts are turned for the declared length, and for no other.
+TEST(KeyValueCache, ATextIsTurnedForTheLengthThatWasDeclared) {
+  const std::vector<int64_t> ids = some_ids(12);
+  for (const char* name : {"llama_dynamic", "llama_longrope"}) {  // trained with 16 positions
+    const LoadedModel model = load(name);
+    const auto last = [&](size_t declared_len) {
+      const tensor::Tensor hidden = model.transformer.run({.ids = ids, .type_ids = {}, .declared_len = declared_len});
+      return std::vector<float>(hidden.as<float>().begin(), hidden.as<float>().end());
+    };
+    EXPECT_EQ(last(0), last(16)) << name;
+    EXPECT_NE(last(16), last(24)) << name;
+    KeyValueCache cache(model.transformer.config());
+    EXPECT_EQ(tests::error_text([&] { model.transformer.run({.ids = ids, .type_ids = {}, .cache = &cache}); }),
+              "usage: [model] expected the length of the whole text, on which its positions depend; found none");
+    EXPECT_EQ(tests::error_text([&] { model.transformer.run({.ids = ids, .type_ids = {}, .declared_len = 11}); }),
+              "usage: [model] expected at most 11 tokens, the declared length of the text; found 12");
+    const size_t lengths[] = {5, 7};
+    EXPECT_EQ(tests::error_text(
+                  [&] { model.transformer.run({.ids = ids, .type_ids = {}, .lengths = lengths, .declared_len = 24}); }),
+              "usage: [model] expected one text, whose length is declared; found several");
   }
 }
 

@@ -7,15 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "clearhead/base/error.h"
-#include "clearhead/format/checkpoint.h"
 #include "clearhead/format/gguf_header.h"
 #include "clearhead/format/safetensors_header.h"
 #include "clearhead/model/families/family.h"
 #include "tests/model/gguf_twin.h"
+#include "tests/model/header_mutations.h"
 #include "tests/support/error_text.h"
 #include "tests/support/model_folder.h"
-#include "tests/support/mutations.h"
 #include "tests/support/temporary_folder.h"
 
 namespace clearhead::model {
@@ -23,69 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMutations = 1000, kLoads = 2;
-const std::vector<int64_t> kIds = {0, 3, 1};
-
-// Reads the first and last byte of every tensor: a header that was believed wrongly ends the process here.
-void touch(const format::Checkpoint& checkpoint) {
-  unsigned sum = 0;
-  for (const std::string& name : checkpoint.names()) {
-    const format::TensorEntry& entry = checkpoint.entry(name);
-    if (!entry.dtype && !entry.block_type) continue;
-    const auto bytes = entry.block_type ? checkpoint.blocks(name).bytes : checkpoint.view(name).bytes();
-    ASSERT_EQ(bytes.size(), entry.bytes()) << name;
-    if (!bytes.empty()) sum += std::to_integer<unsigned>(bytes.front()) + std::to_integer<unsigned>(bytes.back());
-  }
-  EXPECT_LE(sum, 510 * checkpoint.names().size());
-}
-
-// Some file systems write a file to disk at once when it is cut to nothing and filled again.
-void write_anew(const fs::path& path, const std::string& bytes) {
-  fs::remove(path);
-  tests::write_bytes(path, bytes);
-}
-
-// Opens the file, touches all, and loads and runs it where asked for. True if it could be opened.
-bool open(const fs::path& path, bool load) {
-  try {
-    const auto checkpoint = std::make_shared<const format::Checkpoint>(format::Checkpoint::open(path));
-    touch(*checkpoint);
-    if (!load) return true;
-    try {
-      load_model(checkpoint).transformer.run({kIds, {}});
-    } catch (const base::Error& error) {
-      EXPECT_NE(std::string(error.what()), "");
-    }
-    return true;
-  } catch (const base::Error& error) {
-    EXPECT_NE(std::string(error.what()), "");
-    return false;
-  }
-}
-
-// original: a file with a header of so many bytes; name: of the copy in folder; path: what is opened.
-void expect_refused_or_read(const fs::path& original, size_t header, const fs::path& copy, const fs::path& path) {
-  tests::SparseCopy sparse(original, copy, header);
-  EXPECT_TRUE(open(path, true));
-  std::mt19937 random(20267);
-  size_t opened = 0, loads = 0;
-  for (size_t i = 0; i < kMutations; ++i) {
-    std::string text = sparse.header();
-    size_t size = sparse.size();
-    if (i % 8 == 7) {
-      size = i % 16 == 7 ? random() % header : random() % size;
-    } else {
-      tests::mutate(text, random);
-    }
-    sparse.write(text, size);
-    const bool load = loads < kLoads && i % 50 == 0;
-    if (!open(path, load)) continue;
-    ++opened;
-    loads += load;
-  }
-  EXPECT_GT(opened, kMutations / 100);
-  EXPECT_LT(opened, kMutations - kMutations / 100);
-}
+using namespace mutations;
 
 void expect_safetensors(const fs::path& folder) {
   const tests::TemporaryFolder copy;
@@ -99,12 +35,7 @@ TEST(Mutations, OfTheHeaderOfMinilm) { expect_safetensors(tests::minilm_folder()
 
 TEST(Mutations, OfTheHeaderOfE5) { expect_safetensors(tests::e5_folder()); }
 
-TEST(Mutations, OfTheHeaderOfSmollm2) {
-  const tests::TemporaryFolder folder;
-  const base::MappedFile file(tests::smollm2_file());
-  const size_t header = format::parse_gguf_header(file.bytes(), "m").data_begin;
-  expect_refused_or_read(tests::smollm2_file(), header, folder / "m.gguf", folder / "m.gguf");
-}
+TEST(Mutations, OfTheHeaderOfSmollm2) { expect_gguf(tests::smollm2_file()); }
 
 // A scale that is no number would make every weight behind it none.
 TEST(Mutations, AScaleThatIsNoNumberIsNamed) {

@@ -43,7 +43,7 @@ TEST(Rotary, YarnMultipliesCosinesAndSines) {
   }
   const double middle = std::pow(1e4, -2.0 * 33 / 128);
   EXPECT_NEAR(frequencies[33], middle / 4 / 2 + middle / 2, 1e-12);
-  const RotaryTable table = rotary_table(config, 0, 1);
+  const RotaryTable table = rotary_table(config, 1, 0, 1);
   EXPECT_FLOAT_EQ(table.cosines.as<float>()[0], 1.138629436f);
   config.attention_factor = 0.5;
   EXPECT_EQ(config.effective_attention_factor(), 0.5);
@@ -73,7 +73,7 @@ TEST(Rotary, LongropeTakesItsLongFactorsAboveTheOriginalLength) {
 TEST(Rotary, NeighbouringPositionsDifferHoweverFar) {
   const RotaryConfig config{.dim = 2};
   for (const size_t position : {256, 4095, 15962, 131071}) {
-    const RotaryTable table = rotary_table(config, position, 2);
+    const RotaryTable table = rotary_table(config, position + 2, position, 2);
     EXPECT_NEAR(table.cosines.as<float>()[0], std::cos(static_cast<double>(position)), 1e-7);
     EXPECT_GT(std::abs(table.cosines.as<float>()[0] - table.cosines.as<float>()[1]), 1e-3);
   }

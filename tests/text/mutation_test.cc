@@ -3,13 +3,19 @@
 // texts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "clearhead/base/error.h"
 #include "clearhead/base/memory.h"
+#include "clearhead/format/gguf_header.h"
+#include "clearhead/text/gguf_tokenizer.h"
 #include "clearhead/text/tokenizer.h"
 #include "tests/support/model_folder.h"
 #include "tests/support/mutations.h"
@@ -92,6 +98,32 @@ TEST(Mutations, OfComponents) {
   }
   EXPECT_GT(read, kMutations / 100);
   EXPECT_LT(read, kMutations - kMutations / 100);
+}
+
+// The metadata of a real GGUF: its keys and values stand at the begin, its lists behind them.
+TEST(Mutations, OfTheTokenizerOfSmollm2) {
+  const base::MappedFile file(tests::smollm2_file());
+  const size_t header = format::parse_gguf_header(file.bytes(), "m").data_begin;
+  const std::string whole(reinterpret_cast<const char*>(file.bytes().data()), header);
+  std::vector<std::byte> all(file.bytes().begin(), file.bytes().end());  // a header without its tensors is refused
+  std::mt19937 random(20272);
+  size_t parsed = 0, read = 0;
+  for (size_t i = 0; i < kMutations && parsed < kWholeMutations; ++i) {
+    std::string text = whole;
+    tests::mutate(text, random);
+    try {
+      std::ranges::copy(std::as_bytes(std::span(text)), all.begin());
+      const format::GgufHeader changed = format::parse_gguf_header(all, "m");
+      ++parsed;
+      const Tokenizer tokenizer = gguf_tokenizer(changed.metadata);
+      for (const Token& token : tokenizer.encode(kText).tokens) EXPECT_LE(token.end, kText.size());
+      ++read;
+    } catch (const base::Error& error) {
+      EXPECT_NE(std::string(error.what()), "");
+    }
+  }
+  EXPECT_EQ(parsed, kWholeMutations);
+  EXPECT_GT(read, 0U);
 }
 
 TEST(Mutations, OfTheTokenizerOfMinilm) { expect_refused_or_read(tests::minilm_folder() / "tokenizer.json"); }

@@ -21,6 +21,7 @@
 #include "clearhead/engine/text_error.h"
 #include "clearhead/format/known_models.h"
 #include "clearhead/text/tokenizer.h"
+#include "clearhead/text/unicode.h"
 #include "clearhead/text/word.h"
 
 namespace clearhead::apps {
@@ -29,7 +30,7 @@ namespace {
 constexpr size_t kMaxTextBytes = size_t{256} << 20;
 constexpr int kPatience = 100;  // milliseconds
 constexpr const char* kDefaultModel = "minilm";
-constexpr const char* kChineseModel = "multilingual-e5-small";
+constexpr const char* kManyScriptsModel = "multilingual-e5-small";
 
 std::string read_standard_input() {
   std::string text;
@@ -90,14 +91,28 @@ std::vector<std::string> read_texts(const TextFlags& flags) {
   return all;
 }
 
-// Does the default model lack pieces for Chinese in these texts?
-bool needs_chinese(const std::vector<std::string>& texts) {
-  if (std::ranges::none_of(texts, [](const std::string& text) { return text::has_han(text); })) return false;
+// The letters and digits of a text that are beyond ASCII, as words: signs that no model knows choose none.
+std::string foreign_words(const std::string& text) {
+  std::string words;
+  for (size_t at = 0; at < text.size();) {
+    const base::CodePoint here = base::decode_utf8(std::string_view(text).substr(at));
+    const bool foreign = here.value >= 0x80 && (text::property_table()[here.value] & text::kWord) != 0;
+    words += foreign ? std::string_view(text).substr(at, here.length) : " ";
+    at += here.length;
+  }
+  return words;
+}
+
+// What the default model has no piece for in these texts; empty: nothing that another model would know better.
+std::string what_is_unknown(const std::vector<std::string>& texts) {
+  std::string words;
+  for (const std::string& text : texts) words += foreign_words(text) + " ";
+  if (words.find_first_not_of(' ') == std::string::npos) return "";
+  const std::string found = text::has_han(words) ? "some Chinese" : "some letters";
   const auto place = format::present(*format::find_known_model(kDefaultModel));
-  if (!place) return true;
+  if (!place) return found;
   const auto tokenizer = text::Tokenizer::from_file(*place / "tokenizer.json");
-  return std::ranges::any_of(
-      texts, [&](const std::string& text) { return text::has_han(text) && tokenizer.encode(text).unknown_count > 0; });
+  return tokenizer.encode(words).unknown_count > 0 ? found : "";
 }
 
 void note_choice(const std::string& model, const std::string& reason = "") {
@@ -183,12 +198,13 @@ void add_text_flags(CLI::App& command, TextFlags& flags) {
 std::string model_or_default(const std::string& model, const std::vector<std::string>& texts) {
   if (!model.empty()) return model;
   std::string chosen = kDefaultModel, reason;
-  if (needs_chinese(texts)) {
-    if (format::present(*format::find_known_model(kChineseModel))) {
-      chosen = kChineseModel;
-      reason = fmt::format(", as {} has no piece for some Chinese of the text", kDefaultModel);
+  if (const std::string unknown = what_is_unknown(texts); !unknown.empty()) {
+    if (format::present(*format::find_known_model(kManyScriptsModel))) {
+      chosen = kManyScriptsModel;
+      reason = fmt::format(", as {} has no piece for {} of the text", kDefaultModel, unknown);
     } else {
-      reason = fmt::format("; {} reads Chinese: clearhead fetch {}", kChineseModel, kChineseModel);
+      reason =
+          fmt::format("; {} reads Chinese and other scripts: clearhead fetch {}", kManyScriptsModel, kManyScriptsModel);
     }
   }
   note_choice(chosen, reason);
@@ -225,7 +241,7 @@ void report_tokenization(const engine::Session& session, const engine::Tokenized
   if (tokens.unknown_count == 0) return;
   std::string line = fmt::format("{} has no piece for {} of {} tokens; they read as unknown", session.name(),
                                  tokens.unknown_count, tokens.tokens.size());
-  if (text::has_han(tokens.text)) line += fmt::format("; {} knows Chinese", kChineseModel);
+  if (text::has_han(tokens.text)) line += fmt::format("; {} knows Chinese", kManyScriptsModel);
   note_about(name, line);
 }
 

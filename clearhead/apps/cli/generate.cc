@@ -162,7 +162,6 @@ void run(const Flags& flags) {
   const views::Style style = flags.output.apply();
   const auto chat_style = named_chat(flags);
   const engine::Session session = open_session(writer_or_default(flags.model));
-  for (const std::string& warning : session.warnings()) note(warning);
   const engine::TokenizedText prompt = asked(flags, chat_style, session);
   engine::GenerateOptions options = flags.options;
   if (!flags.memory_limit.empty()) options.memory_limit = parse_bytes(flags.memory_limit, "--memory-limit");

@@ -75,7 +75,7 @@ Metadatum metadatum(const format::GgufMetadata& metadata, const std::string& key
 // What a session knows of the model. A GGUF file is shown also if it cannot be run.
 void inspect_session(const Flags& flags, bool must_run, Inspection& result) {
   try {
-    const engine::Session session = open_session(flags.model);
+    const engine::Session session = open_model(flags.model);
     result.name = session.name();
     result.config = session.config();
     result.warnings = session.warnings();

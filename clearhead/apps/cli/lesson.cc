@@ -74,6 +74,8 @@ views::LessonOptions options_of(const model::ModelConfig& config, size_t layer) 
   }
   const float usual = 1 / std::sqrt(static_cast<float>(config.attention.head_dim));
   if (config.attention.scale && *config.attention.scale != usual) options.score_scale = config.attention.scale;
+  options.soft_cap = config.attention.soft_cap;
+  options.window = config.attention_of(layer).left_window;
   return options;
 }
 

@@ -50,10 +50,15 @@ Place first_non_finite(const capture::Trace& trace) {
 
 }  // namespace
 
-engine::Session open_session(const std::string& model, const std::vector<std::string>& texts) {
-  const std::string name = model_or_default(model, texts);
+engine::Session open_model(const std::string& name) {
   const Progress progress(fmt::format("loading {}", name));
   return engine::Session::open(name);
+}
+
+engine::Session open_session(const std::string& model, const std::vector<std::string>& texts) {
+  engine::Session session = open_model(model_or_default(model, texts));
+  for (const std::string& warning : session.warnings()) note(warning);
+  return session;
 }
 
 engine::TokenizedText read_text(const engine::Session& session, const std::string& text, const TextFlags& flags) {

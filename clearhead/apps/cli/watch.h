@@ -11,7 +11,9 @@
 
 namespace clearhead::apps {
 
-// Opens the model, or the default one, with a word on standard error if it takes long.
+// Opens a model, with a word on standard error if it takes long.
+engine::Session open_model(const std::string& name);
+// Opens the model, or the default one for texts, and says on standard error what is odd about its files.
 engine::Session open_session(const std::string& model, const std::vector<std::string>& texts = {});
 
 // Runs the session on a text with a progress bar, says what the reader should know about the tokens, and returns what

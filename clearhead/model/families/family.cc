@@ -93,6 +93,10 @@ Read read_gguf(const format::Checkpoint& checkpoint) {
   return {*found, std::move(config), std::move(end_ids)};
 }
 
+Read read(const format::Checkpoint& checkpoint) {
+  return checkpoint.gguf_metadata() ? read_gguf(checkpoint) : read_hub(checkpoint);
+}
+
 }  // namespace
 
 std::span<const Family> families() {
@@ -102,12 +106,14 @@ std::span<const Family> families() {
   return all;
 }
 
+ModelConfig read_model_config(const format::Checkpoint& checkpoint) { return read(checkpoint).config; }
+
 LoadedModel load_model(const std::shared_ptr<const format::Checkpoint>& checkpoint) {
-  const auto [family, config, end_ids] = checkpoint->gguf_metadata() ? read_gguf(*checkpoint) : read_hub(*checkpoint);
+  const auto [family, config, end_ids] = read(*checkpoint);
   ParameterSource source(checkpoint, family.name_prefix(*checkpoint));
-  const auto read =
+  const auto read_all =
       source.is_gguf() && family.read_gguf_parameters ? family.read_gguf_parameters : family.read_parameters;
-  Parameters parameters = read(config, source);
+  Parameters parameters = read_all(config, source);
   std::vector<std::string> warnings = checkpoint->warnings();
   if (const std::vector<std::string> unused = source.unused(); !unused.empty()) {
     warnings.push_back(unused_warning(unused));

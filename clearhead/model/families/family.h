@@ -112,6 +112,9 @@ struct LoadedModel {
   std::vector<int64_t> end_ids = {};  // tokens that end a text
 };
 
+// The shape and behaviours of a model, without its parameters. Throws: as load_model.
+ModelConfig read_model_config(const format::Checkpoint& checkpoint);
+
 // Reads config.json or the metadata of a GGUF, finds the family by its model_type or general.architecture and packs the
 // parameters with all threads.
 // Throws: Error naming the key, value or tensor that is missing, unknown or does not fit.
