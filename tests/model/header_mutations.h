@@ -60,7 +60,8 @@ inline bool open(const std::filesystem::path& path, bool load) {
 }
 
 // original: a file with a header of so many bytes; name: of the copy in folder; path: what is opened.
-inline void expect_refused_or_read(const std::filesystem::path& original, size_t header, const std::filesystem::path& copy, const std::filesystem::path& path) {
+inline void expect_refused_or_read(const std::filesystem::path& original, size_t header,
+                                   const std::filesystem::path& copy, const std::filesystem::path& path) {
   tests::SparseCopy sparse(original, copy, header);
   EXPECT_TRUE(open(path, true));
   std::mt19937 random(20267);
