@@ -44,21 +44,43 @@ size_t regular_file_size(const Descriptor& file, const std::filesystem::path& pa
   return static_cast<size_t>(status.st_size);
 }
 
+// Bytes up to a whole number of kAlignment.
+size_t whole_lines(size_t bytes) {
+  constexpr size_t kLine = AlignedBuffer::kAlignment;
+  if (bytes > SIZE_MAX - kLine) throw std::bad_alloc();
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
 }  // namespace
 
 AlignedBuffer::AlignedBuffer(size_t bytes) : size_(bytes) {
   if (bytes == 0) return;
-  if (bytes > SIZE_MAX - kAlignment) throw std::bad_alloc();
-  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t rounded = whole_lines(bytes);
   if (rounded >= kMappedFrom) {
-    void* mapped = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) throw std::bad_alloc();
-    data_ = std::unique_ptr<std::byte, Free>(static_cast<std::byte*>(mapped), Free(rounded));
+    *this = mapped(bytes);
     return;
   }
   data_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
   if (!data_) throw std::bad_alloc();
   std::memset(data_.get(), 0, rounded);
+}
+
+AlignedBuffer AlignedBuffer::mapped(size_t bytes) {
+  AlignedBuffer buffer;
+  if (bytes == 0) return buffer;
+  const size_t rounded = whole_lines(bytes);
+  buffer.data_ = {map_pages(rounded), Free(rounded, nullptr)};
+  buffer.size_ = bytes;
+  return buffer;
+}
+
+AlignedBuffer AlignedBuffer::lasting(size_t bytes) {
+  if (bytes < kTogetherFrom || bytes >= kMappedFrom) return AlignedBuffer(bytes);
+  SlabPlace place = take_from_slab(whole_lines(bytes));
+  AlignedBuffer buffer;
+  buffer.data_ = {place.begin, Free(0, std::move(place.slab))};
+  buffer.size_ = bytes;
+  return buffer;
 }
 
 AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
@@ -71,11 +93,8 @@ AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
 }
 
 void AlignedBuffer::Free::operator()(std::byte* data) const {
-  if (mapped != 0) {
-    ::munmap(data, mapped);
-  } else {
-    std::free(data);
-  }
+  if (mapped != 0) return unmap_pages(data, mapped);
+  if (!slab) std::free(data);
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {

@@ -6,19 +6,27 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+
+#include "clearhead/base/pages.h"
 
 namespace clearhead::base {
 
 // Owned bytes aligned to 64 (a cache line, the widest SIMD register), all zero at first. Movable; empty when moved
 // from. From kMappedFrom bytes on they are pages of their own, which go back to the system at the end: large buffers
-// leave no holes behind.
+// leave no holes behind. Throws: std::bad_alloc.
 class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 64;
-  static constexpr size_t kMappedFrom = size_t{8} << 20;
+  static constexpr size_t kMappedFrom = size_t{8} << 20, kTogetherFrom = size_t{64} << 10;
 
   AlignedBuffer() = default;
   explicit AlignedBuffer(size_t bytes);
+  // Pages of their own however few bytes there are: what is never touched takes no memory.
+  static AlignedBuffer mapped(size_t bytes);
+  // For what stays as long as others of its kind, such as the parameters of a model: from kTogetherFrom bytes on they
+  // stand one behind the other in large pages, and go back to the system together with the last of them.
+  static AlignedBuffer lasting(size_t bytes);
   AlignedBuffer(AlignedBuffer&& other) noexcept;
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
 
@@ -30,9 +38,10 @@ class AlignedBuffer {
 
  private:
   struct Free {
-    Free() : mapped(0) {}
-    explicit Free(size_t bytes) : mapped(bytes) {}
-    size_t mapped;  // bytes; 0: from the heap
+    Free() : Free(0, nullptr) {}
+    Free(size_t bytes, std::shared_ptr<Slab> place) : mapped(bytes), slab(std::move(place)) {}
+    size_t mapped;               // bytes of pages of their own
+    std::shared_ptr<Slab> slab;  // or where it stands; else it is from the heap
     void operator()(std::byte* data) const;
   };
   std::unique_ptr<std::byte, Free> data_;

@@ -111,7 +111,7 @@ IntegerPanels::IntegerPanels(const tensor::BlockView& weight, size_t outputs,
                              const std::function<size_t(size_t)>& row_of)
     : shape_{tensor::split_type(weight.type), weight.shape[1]} {
   const size_t count = kernels::panel_count(outputs);
-  buffer_ = base::AlignedBuffer(count * shape_.panel_bytes());
+  buffer_ = base::AlignedBuffer::lasting(count * shape_.panel_bytes());
   base::parallel_for(count, [&](size_t index) {
     PanelRows rows;
     for (size_t lane = 0; lane < kernels::kPanelWidth; ++lane) {

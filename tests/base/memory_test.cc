@@ -10,6 +10,7 @@
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/support/error_text.h"
 #include "tests/support/temporary_folder.h"
@@ -33,6 +34,36 @@ TEST(AlignedBuffer, IsAlignedAndZero) {
     EXPECT_EQ(buffer.size(), bytes);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % AlignedBuffer::kAlignment, 0u);
     EXPECT_TRUE(std::ranges::all_of(buffer.bytes(), [](std::byte value) { return value == std::byte{0}; }));
+  }
+}
+
+TEST(AlignedBuffer, OfEveryKindIsAlignedAndZero) {
+  constexpr size_t kTogether = AlignedBuffer::kTogetherFrom, kMapped = AlignedBuffer::kMappedFrom;
+  for (size_t bytes :
+       {size_t{1}, size_t{4097}, kTogether, kTogether + 1, kLargePage, kLargePage + 5, kMapped - 1, kMapped}) {
+    for (const AlignedBuffer& buffer : {AlignedBuffer::mapped(bytes), AlignedBuffer::lasting(bytes)}) {
+      EXPECT_EQ(buffer.size(), bytes);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % AlignedBuffer::kAlignment, 0u);
+      EXPECT_TRUE(std::ranges::all_of(buffer.bytes(), [](std::byte value) { return value == std::byte{0}; }));
+    }
+  }
+  EXPECT_EQ(AlignedBuffer::mapped(0).data(), nullptr);
+  EXPECT_THROW(AlignedBuffer::mapped(SIZE_MAX), std::bad_alloc);
+}
+
+// They stand in several slabs, and each keeps its own as long as it lives, in whatever order they go.
+TEST(AlignedBuffer, LastingOnesKeepWhatIsWrittenWhileOthersGo) {
+  std::vector<AlignedBuffer> buffers;
+  for (size_t i = 0; i < 30; ++i) {
+    buffers.push_back(AlignedBuffer::lasting(AlignedBuffer::kMappedFrom - 64 - 64 * i));
+    buffers.back().bytes().front() = buffers.back().bytes().back() = static_cast<std::byte>(i + 1);
+  }
+  for (size_t i = 0; i < buffers.size(); i += 2) buffers[i] = {};
+  const AlignedBuffer last = AlignedBuffer::lasting(AlignedBuffer::kTogetherFrom);
+  EXPECT_EQ(last.bytes().back(), std::byte{0});
+  for (size_t i = 1; i < buffers.size(); i += 2) {
+    EXPECT_EQ(buffers[i].bytes().front(), static_cast<std::byte>(i + 1));
+    EXPECT_EQ(buffers[i].bytes().back(), static_cast<std::byte>(i + 1));
   }
 }
 
