@@ -25,9 +25,11 @@ void write(std::string_view bytes, std::string& written) {
   for (const char byte : bytes) base::append_utf8(written, character_of_byte(static_cast<unsigned char>(byte)));
 }
 
-uint32_t required_id(const Vocabulary& vocabulary, std::string_view piece, const std::string& place) {
+// place: what names the place in the file, asked only if something is wrong there.
+template <class Place>
+uint32_t required_id(const Vocabulary& vocabulary, std::string_view piece, const Place& place) {
   const auto id = vocabulary.id_of(piece);
-  if (!id) base::fail(place, "a piece of the vocabulary", base::quoted(piece));
+  if (!id) base::fail(place(), "a piece of the vocabulary", base::quoted(piece));
   return *id;
 }
 
@@ -37,11 +39,13 @@ std::vector<Bpe::Merge> Bpe::in_order(const Vocabulary& vocabulary, const Merges
                                       std::string_view continuing_prefix, std::string_view where) {
   std::vector<Merge> result;
   result.reserve(merges.size());
+  std::string whole;
   for (const auto& [left, right] : merges) {
     const auto rank = static_cast<uint32_t>(result.size());
-    const std::string place = fmt::format("{} merges[{}]", where, rank);
+    const auto place = [&] { return fmt::format("{} merges[{}]", where, rank); };
     const uint32_t left_id = required_id(vocabulary, left, place), right_id = required_id(vocabulary, right, place);
-    const std::string whole = left + right.substr(std::min(continuing_prefix.size(), right.size()));
+    whole = left;
+    whole += right.substr(std::min(continuing_prefix.size(), right.size()));
     result.push_back({left_id, right_id, required_id(vocabulary, whole, place), rank});
   }
   return result;
@@ -49,27 +53,20 @@ std::vector<Bpe::Merge> Bpe::in_order(const Vocabulary& vocabulary, const Merges
 
 Bpe::Bpe(Vocabulary vocabulary, std::span<const Merge> merges, Config config, std::string_view where)
     : vocabulary_(std::move(vocabulary)),
-      short_pieces_(vocabulary_.size()),
       merges_(merges.size()),
       config_(std::move(config)) {
   for (const std::string* part : {&config_.continuing_prefix, &config_.end_suffix}) {
-    if (part->size() <= Trie::kMaxStringBytes) continue;
-    base::fail(where, fmt::format("a prefix and a suffix of at most {} bytes, as pieces are", Trie::kMaxStringBytes),
+    if (part->size() <= Vocabulary::kMaxPieceBytes) continue;
+    base::fail(where, fmt::format("a prefix and a suffix of at most {} bytes, as pieces are", Vocabulary::kMaxPieceBytes),
                fmt::format("{} bytes", part->size()));
   }
-  for (uint32_t i = 0; i < vocabulary_.size(); ++i) short_pieces_.add(vocabulary_.piece_of(i), i);
   if (config_.unknown_piece) {
-    unknown_id_ = required_id(vocabulary_, *config_.unknown_piece, fmt::format("{} unk_token", where));
+    unknown_id_ = required_id(vocabulary_, *config_.unknown_piece, [&] { return fmt::format("{} unk_token", where); });
   }
   for (const Merge& merge : merges) merges_.set(merge.left, merge.right, {merge.rank, merge.id});
   prepare_bytes();
   if (!config_.byte_fallback) return;
   for (int byte = 0; byte < 256; ++byte) byte_ids_.push_back(id_of(fmt::format("<0x{:02X}>", byte)).value_or(kNone));
-}
-
-std::optional<uint32_t> Bpe::id_of(std::string_view piece) const {
-  return piece.size() <= ShortPieces::kMaxBytes && !piece.empty() ? short_pieces_.find(piece)
-                                                                  : vocabulary_.id_of(piece);
 }
 
 bool Bpe::add_bytes(std::string_view character, std::vector<Symbol>& symbols) const {

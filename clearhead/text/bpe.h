@@ -6,12 +6,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "clearhead/text/merge_table.h"
 #include "clearhead/text/model.h"
-#include "clearhead/text/short_pieces.h"
 #include "clearhead/text/vocabulary.h"
 
 namespace clearhead::text {
@@ -32,7 +32,8 @@ class Bpe final : public Model {
     bool keep_gaps = false;      // what stands on two sides of a character without a piece is never merged
   };
 
-  using Merges = std::vector<std::pair<std::string, std::string>>;
+  // Pairs of pieces, the first learned first; the texts stand elsewhere.
+  using Merges = std::vector<std::pair<std::string_view, std::string_view>>;
 
   // Two pieces become one; merges of smaller ranks come first.
   struct Merge {
@@ -56,7 +57,7 @@ class Bpe final : public Model {
                       std::vector<Piece>& pieces) const override;
   size_t size() const override { return vocabulary_.size(); }
   size_t count() const override { return vocabulary_.count(); }
-  std::optional<uint32_t> id_of(std::string_view piece) const override;
+  std::optional<uint32_t> id_of(std::string_view piece) const override { return vocabulary_.id_of(piece); }
   std::string_view piece_of(uint32_t id) const override { return vocabulary_.piece_of(id); }
 
  private:
@@ -92,7 +93,6 @@ class Bpe final : public Model {
   void cut(std::string_view text, Span word, Room& room, std::vector<Piece>& pieces) const;
 
   Vocabulary vocabulary_;
-  ShortPieces short_pieces_;
   MergeTable merges_;
   Config config_;
   uint32_t unknown_id_ = 0;

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <unordered_map>
 
 #include "clearhead/base/error.h"
 #include "clearhead/base/utf8.h"
+#include "clearhead/text/text_index.h"
 
 namespace clearhead::text {
 namespace {
@@ -19,16 +19,16 @@ namespace {
 }
 
 void check_tokens(const format::GgufMetadata& metadata, const GgufPieces& pieces) {
-  std::unordered_map<std::string_view, size_t> ids;
-  for (size_t id = 0; id < pieces.tokens.size(); ++id) {
+  TextIndex ids(pieces.tokens.size());
+  const auto token_at = [&](uint32_t id) { return std::string_view(pieces.tokens[id]); };
+  for (uint32_t id = 0; id < pieces.tokens.size(); ++id) {
     const std::string& token = pieces.tokens[id];
     if (base::first_invalid_utf8(token)) {
       base::fail(metadata.where(), fmt::format("token {} in UTF-8", id), base::quoted(token));
     }
-    const auto [first, is_new] = ids.emplace(token, id);
-    if (!is_new) {
+    if (const uint32_t first = ids.add(token, id, token_at); first != TextIndex::kNone) {
       base::fail(metadata.where(), "each token once",
-                 fmt::format("{} with ids {} and {}", base::quoted(token), first->second, id));
+                 fmt::format("{} with ids {} and {}", base::quoted(token), first, id));
     }
     if (!pieces.scores.empty() && !std::isfinite(pieces.scores[id])) {
       base::fail(metadata.where(), fmt::format("a finite score of token {}", id), fmt::format("{}", pieces.scores[id]));

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "clearhead/text/gguf_pieces.h"
 #include "clearhead/text/score_merges.h"
 #include "clearhead/text/simple_pre_tokenizers.h"
+#include "clearhead/text/text_index.h"
 #include "clearhead/text/tokenizer_json.h"
 #include "clearhead/text/unigram.h"
 #include "clearhead/text/vocabulary.h"
@@ -65,15 +65,19 @@ Bpe::Merges read_merges(const format::GgufMetadata& metadata, const GgufCut& cut
   const auto lines = metadata.find_words(tokenizer_key("merges"));
   if (!lines && cut.needs_merges) base::fail(metadata.where(), tokenizer_key("merges"), "none");
   Bpe::Merges merges;
-  std::unordered_set<std::string_view> seen;
-  size_t count = 0;
-  for (const std::string_view line : lines.value_or(std::vector<std::string_view>{})) {
-    const size_t space = line.find(' ', 1), index = count++;  // the first piece has at least one byte
+  if (!lines) return merges;
+  merges.reserve(lines->size());
+  TextIndex seen(lines->size());
+  const auto line_at = [&](uint32_t index) { return (*lines)[index]; };
+  for (size_t index = 0; index < lines->size(); ++index) {
+    const std::string_view line = (*lines)[index];
+    const size_t space = line.find(' ', 1);  // the first piece has at least one byte
     if (space == std::string_view::npos) {
       base::fail(fmt::format("{} {}[{}]", metadata.where(), tokenizer_key("merges"), index),
                  "two pieces with a space between", base::quoted(line));
     }
-    if (seen.insert(line).second) merges.emplace_back(line.substr(0, space), line.substr(space + 1));
+    if (seen.add(line, static_cast<uint32_t>(index), line_at) != TextIndex::kNone) continue;
+    merges.emplace_back(line.substr(0, space), line.substr(space + 1));
   }
   return merges;
 }
@@ -148,7 +152,7 @@ Bpe::Merges written_merges(const format::GgufMetadata& metadata, const GgufPiece
   const Vocabulary vocabulary = vocabulary_of(pieces, metadata.where());
   Bpe::Merges merges;
   for (const Bpe::Merge& merge : merges_by_score(vocabulary, pieces, metadata.where())) {
-    merges.emplace_back(vocabulary.piece_of(merge.left), vocabulary.piece_of(merge.right));
+    merges.emplace_back(pieces.tokens[merge.left], pieces.tokens[merge.right]);
   }
   return merges;
 }

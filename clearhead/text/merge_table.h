@@ -8,7 +8,8 @@
 
 namespace clearhead::text {
 
-// What two neighbouring pieces become, and how early that was learned: an open-addressing hash table.
+// What two neighbouring pieces become, and how early that was learned: an open-addressing hash table of their places
+// in a list of the merges. Most pairs have no merge and end at a free slot, of which many lie on one cache line.
 class MergeTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -18,35 +19,43 @@ class MergeTable {
     uint32_t id;
   };
 
+  // Room for `count` merges.
   explicit MergeTable(size_t count)
-      : slots_(std::bit_ceil(count * 2 + 2)), mask_(slots_.size() - 1), shift_(64 - std::countr_zero(slots_.size())) {}
+      : slots_(std::bit_ceil(count * 2 + 2), kNone),
+        mask_(slots_.size() - 1),
+        shift_(64 - std::countr_zero(slots_.size())) {
+    merges_.reserve(count);
+  }
 
   // At most `count` may be set; of equal pairs the last counts.
   void set(uint32_t left, uint32_t right, Merge merge) {
-    const uint64_t pair = pair_of(left, right);
-    size_t slot = slot_of(pair);
-    while (slots_[slot].merge.rank != kNone && slots_[slot].pair != pair) slot = (slot + 1) & mask_;
-    slots_[slot] = {pair, merge};
+    slots_[slot_of(left, right)] = static_cast<uint32_t>(merges_.size());
+    merges_.push_back({left, right, merge});
   }
 
   Merge find(uint32_t left, uint32_t right) const {
-    const uint64_t pair = pair_of(left, right);
-    for (size_t slot = slot_of(pair);; slot = (slot + 1) & mask_) {
-      const Slot& own = slots_[slot];
-      if (own.merge.rank == kNone || own.pair == pair) return own.merge;
-    }
+    const uint32_t place = slots_[slot_of(left, right)];
+    return place == kNone ? Merge{kNone, 0} : merges_[place].merge;
   }
 
  private:
-  struct Slot {
-    uint64_t pair = 0;
-    Merge merge = {kNone, 0};  // rank kNone: free
+  struct Entry {
+    uint32_t left, right;
+    Merge merge;
   };
 
-  static uint64_t pair_of(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
-  size_t slot_of(uint64_t pair) const { return ((pair ^ pair >> 29) * 0x9e3779b97f4a7c15u) >> shift_; }
+  // The slot in which the pair stands, or would.
+  size_t slot_of(uint32_t left, uint32_t right) const {
+    const uint64_t pair = uint64_t{left} << 32 | right;
+    size_t slot = ((pair ^ pair >> 29) * 0x9e3779b97f4a7c15u) >> shift_;
+    while (slots_[slot] != kNone && (merges_[slots_[slot]].left != left || merges_[slots_[slot]].right != right)) {
+      slot = (slot + 1) & mask_;
+    }
+    return slot;
+  }
 
-  std::vector<Slot> slots_;
+  std::vector<uint32_t> slots_;  // places in merges_, kNone: free
+  std::vector<Entry> merges_;
   size_t mask_;
   int shift_;
 };

@@ -118,13 +118,13 @@ std::unique_ptr<Model> read_unigram(JsonFields& fields) {
 Bpe::Merges read_merges(element value, const std::string& where) {
   Bpe::Merges merges;
   for (const element merge : list_of(value, where)) {
-    const std::string place = fmt::format("{}[{}]", where, merges.size());
+    const auto place = [&] { return fmt::format("{}[{}]", where, merges.size()); };
     std::string_view text, left, right;
     simdjson::dom::array pair;
     if (merge.get_string().get(text) == simdjson::SUCCESS) {
       const size_t space = text.find(' ');
       if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) {
-        base::fail(place, "two pieces with one space between", base::quoted(text));
+        base::fail(place(), "two pieces with one space between", base::quoted(text));
       }
       merges.emplace_back(text.substr(0, space), text.substr(space + 1));
     } else if (merge.get_array().get(pair) == simdjson::SUCCESS && pair.size() == 2 &&
@@ -132,7 +132,7 @@ Bpe::Merges read_merges(element value, const std::string& where) {
                pair.at(1).get_string().get(right) == simdjson::SUCCESS) {
       merges.emplace_back(left, right);
     } else {
-      JsonFields::fail(place, "two pieces", merge);
+      JsonFields::fail(place(), "two pieces", merge);
     }
   }
   return merges;

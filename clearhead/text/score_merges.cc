@@ -12,12 +12,13 @@
 namespace clearhead::text {
 namespace {
 
-// All pieces, last byte first.
-Trie backwards(const Vocabulary& vocabulary, std::string_view where) {
+// All pieces, last byte first if backwards.
+Trie trie_of(const Vocabulary& vocabulary, bool backwards, std::string_view where) {
   Trie trie;
   for (uint32_t id = 0; id < vocabulary.size(); ++id) {
-    const std::string_view piece = vocabulary.piece_of(id);
-    if (!trie.add(std::string(piece.rbegin(), piece.rend()), id)) {
+    std::string piece(vocabulary.piece_of(id));
+    if (backwards) std::ranges::reverse(piece);
+    if (!trie.add(piece, id)) {
       base::fail(where, "a smaller vocabulary", fmt::format("{} with id {}", base::quoted(piece), id));
     }
   }
@@ -27,7 +28,7 @@ Trie backwards(const Vocabulary& vocabulary, std::string_view where) {
 // Which pieces a piece ends with, as it is walked from its end.
 class Endings {
  public:
-  Endings(const Vocabulary& vocabulary, std::string_view where) : trie_(backwards(vocabulary, where)) {}
+  Endings(const Vocabulary& vocabulary, std::string_view where) : trie_(trie_of(vocabulary, true, where)) {}
 
   // ids[i]: the piece that is text from byte i on, kNone if there is none.  Shapes: [text]
   const std::vector<uint32_t>& of(std::string_view text) {
@@ -52,6 +53,7 @@ bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0x
 
 std::vector<Bpe::Merge> merges_by_score(const Vocabulary& vocabulary, const GgufPieces& pieces,
                                         std::string_view where) {
+  const Trie beginnings = trie_of(vocabulary, false, where);
   Endings endings(vocabulary, where);
   std::vector<Bpe::Merge> merges;
   for (uint32_t id = 0; id < vocabulary.size(); ++id) {
@@ -60,8 +62,8 @@ std::vector<Bpe::Merge> merges_by_score(const Vocabulary& vocabulary, const Gguf
     const std::vector<uint32_t>& ends = endings.of(piece);
     uint32_t node = Trie::kRoot;
     for (size_t cut = 1; cut < piece.size(); ++cut) {
-      node = vocabulary.trie().step(node, piece[cut - 1]);
-      const uint32_t left = vocabulary.trie().value(node), right = ends[cut];
+      node = beginnings.step(node, piece[cut - 1]);
+      const uint32_t left = beginnings.value(node), right = ends[cut];
       if (left != Trie::kNone && right != Trie::kNone && begins_character(piece[cut])) {
         merges.push_back({.left = left, .right = right, .id = id, .rank = 0});
       }

@@ -30,6 +30,16 @@ class PropertyTable {
   // bits: of each code point, [0x110000].
   explicit PropertyTable(const std::vector<uint8_t>& bits);
 
+  // The table of what `map` makes of the bits of each code point.
+  template <class Map>
+  PropertyTable mapped(const Map& map) const {
+    PropertyTable result = *this;
+    for (Page& page : result.pages_) {
+      for (uint8_t& bits : page) bits = static_cast<uint8_t>(map(bits));
+    }
+    return result;
+  }
+
   // The bits of Property. c must be at most U+10FFFF.
   uint8_t operator[](char32_t c) const { return pages_[page_of_[c >> 8]][c & 0xff]; }
 

@@ -34,40 +34,40 @@ std::vector<std::optional<std::string_view>> pieces_by_id(
 }  // namespace
 
 Vocabulary::Vocabulary(std::span<const std::pair<std::string_view, uint64_t>> entries, std::string_view where) {
-  if (entries.size() > Trie::kMaxNodes) {
-    base::fail(where, fmt::format("at most {} pieces", Trie::kMaxNodes), fmt::format("{}", entries.size()));
+  if (entries.size() > kMaxBytes) {
+    base::fail(where, fmt::format("at most {} pieces", kMaxBytes), fmt::format("{}", entries.size()));
   }
   const auto pieces = pieces_by_id(entries, where);
+  count_ = entries.size();
+  size_t all = 0;
+  for (const auto& [piece, id] : entries) {
+    if (piece.size() > kMaxPieceBytes) {
+      base::fail(where, fmt::format("pieces of at most {} bytes", kMaxPieceBytes),
+                 fmt::format("one of {} bytes: {}", piece.size(), base::quoted(piece)));
+    }
+    all += piece.size();
+  }
+  if (all > kMaxBytes) {
+    base::fail(where, fmt::format("a smaller vocabulary, of at most {} bytes", kMaxBytes), fmt::format("{}", all));
+  }
+  bytes_.reserve(all);
   begins_.reserve(pieces.size() + 1);
   begins_.push_back(0);
+  ids_ = TextIndex(count_);
+  const auto given = [&](uint32_t id) { return *pieces[id]; };
   for (uint32_t id = 0; id < pieces.size(); ++id) {
-    if (pieces[id]) add(*pieces[id], id, where);
+    if (pieces[id] && ids_.add(*pieces[id], id, given) != TextIndex::kNone) {
+      base::fail(where, "each piece once", fmt::format("{} with id {}", base::quoted(*pieces[id]), id));
+    }
+    bytes_ += pieces[id].value_or("");
     begins_.push_back(static_cast<uint32_t>(bytes_.size()));
   }
 }
 
-void Vocabulary::add(std::string_view piece, uint32_t id, std::string_view where) {
-  if (piece.size() > Trie::kMaxStringBytes) {
-    base::fail(where, fmt::format("pieces of at most {} bytes", Trie::kMaxStringBytes),
-               fmt::format("one of {} bytes: {}", piece.size(), base::quoted(piece)));
-  }
-  if (!trie_.add(piece, id)) {
-    const bool twice = id_of(piece).has_value();
-    base::fail(where, twice ? "each piece once" : "a smaller vocabulary",
-               fmt::format("{} with id {}", base::quoted(piece), id));
-  }
-  bytes_ += piece;
-  ++count_;
-}
-
 std::optional<uint32_t> Vocabulary::id_of(std::string_view piece) const {
-  const uint32_t node = trie_.walk(piece);
-  if (node == Trie::kNone || trie_.value(node) == Trie::kNone) return std::nullopt;
-  return trie_.value(node);
-}
-
-std::string_view Vocabulary::piece_of(uint32_t id) const {
-  return std::string_view(bytes_).substr(begins_[id], begins_[id + 1] - begins_[id]);
+  const uint32_t id = ids_.find(piece, [this](uint32_t other) { return piece_of(other); });
+  if (id == TextIndex::kNone) return std::nullopt;
+  return id;
 }
 
 }  // namespace clearhead::text

@@ -25,7 +25,7 @@ WordCache::Key WordCache::long_key(const char* bytes, size_t size) {
 void WordCache::keep(size_t place, const Key& key, std::string_view text, Span word, std::span<const Piece> pieces) {
   if (pieces.size() > kLongestWord) return;
   if (pieces_.size() + pieces.size() > kMostPieces || long_bytes_.size() + word.size() > kMostLongBytes) {
-    std::ranges::fill(places_, Place());
+    std::fill_n(places(), size_t{1} << kPlaceBits, Place());
     pieces_.clear();
     long_bytes_.clear();
   }
@@ -42,7 +42,7 @@ void WordCache::keep(size_t place, const Key& key, std::string_view text, Span w
     pieces_.push_back({piece.id, static_cast<uint8_t>(piece.span.begin - word.begin),
                        static_cast<uint8_t>(piece.span.end - word.begin), piece.continues_word, piece.unknown});
   }
-  std::array<Entry, 2>& entries = places_[place].entries;
+  std::array<Entry, 2>& entries = places()[place].entries;
   entries = {entry, entries[0]};
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "clearhead/base/memory.h"
 #include "clearhead/text/model.h"
 
 namespace clearhead::text {
@@ -25,7 +26,7 @@ class WordCache {
   static constexpr size_t kLongestWord = 128;
   static constexpr size_t kMostBytes = size_t{6} << 20;
 
-  WordCache() : places_(size_t{1} << kPlaceBits) {}
+  WordCache() : room_(base::AlignedBuffer::mapped((size_t{1} << kPlaceBits) * sizeof(Place))) {}
 
   // Appends the pieces of a word of text, which are those that `cut(word)` appends.
   template <class Cut>
@@ -33,7 +34,7 @@ class WordCache {
     if (word.size() > kLongestWord || word.size() == 0) return cut(word);
     const Key key = key_of(text, word);
     const size_t place = place_of(key);
-    auto& [newer, older] = places_[place].entries;
+    auto& [newer, older] = places()[place].entries;
     if (holds(newer, key, text, word)) return copy(newer, word, pieces);
     if (holds(older, key, text, word)) {
       std::swap(newer, older);
@@ -71,7 +72,7 @@ class WordCache {
     bool whole = false;       // one known piece for all of the word
   };
 
-  // On one cache line.
+  // On one cache line; all zeros where no word came yet.
   struct alignas(64) Place {
     std::array<Entry, 2> entries;  // the word that came last first
   };
@@ -125,7 +126,9 @@ class WordCache {
 
   void keep(size_t place, const Key& key, std::string_view text, Span word, std::span<const Piece> pieces);
 
-  std::vector<Place> places_;  // [2^kPlaceBits]
+  Place* places() { return reinterpret_cast<Place*>(room_.data()); }
+
+  base::AlignedBuffer room_;  // [2^kPlaceBits]: Place. A short text touches few of its pages.
   std::vector<Kept> pieces_;
   std::string long_bytes_;
 };

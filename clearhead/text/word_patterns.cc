@@ -18,26 +18,30 @@ Class class_of(char32_t c) {
   return is_letter(c) ? Class::letter : is_number(c) ? Class::number : is_white_space(c) ? Class::space : Class::other;
 }
 
-Class category_class_of(char32_t c) {
-  const uint8_t bits = category_table()[c];
+Class class_of_category(uint8_t bits) {
   return (bits & kLetter) != 0   ? Class::letter
          : (bits & kNumber) != 0 ? Class::number
          : (bits & kSpace) != 0  ? Class::space
                                  : Class::other;
 }
 
-// [0x110000] in two stages
-PropertyTable make_table(Class (*class_of_one)(char32_t)) {
-  std::vector<uint8_t> classes(0x110000);
-  for (char32_t c = 0; c < classes.size(); ++c) classes[c] = static_cast<uint8_t>(class_of_one(c));
-  return PropertyTable(classes);
+// Each table is built by the first tokenizer that reads it.
+const PropertyTable& library_classes() {
+  static const PropertyTable table = [] {
+    std::vector<uint8_t> classes(0x110000);
+    for (char32_t c = 0; c < classes.size(); ++c) classes[c] = static_cast<uint8_t>(class_of(c));
+    return PropertyTable(classes);
+  }();
+  return table;
+}
+
+const PropertyTable& category_classes() {
+  static const PropertyTable table = category_table().mapped(class_of_category);
+  return table;
 }
 
 const PropertyTable& class_table(WordClasses classes) {
-  static const PropertyTable library = make_table(class_of);
-  if (classes == WordClasses::tokenizers_library) return library;
-  static const PropertyTable unicode = make_table(category_class_of);
-  return unicode;
+  return classes == WordClasses::tokenizers_library ? library_classes() : category_classes();
 }
 
 // A text and a place in it, read code point by code point.

@@ -11,11 +11,15 @@ namespace clearhead::text {
 
 WordPiece::WordPiece(Vocabulary vocabulary, Config config, std::string_view where)
     : vocabulary_(std::move(vocabulary)), short_pieces_(vocabulary_.size()), config_(std::move(config)) {
-  for (uint32_t i = 0; i < vocabulary_.size(); ++i) short_pieces_.add(vocabulary_.piece_of(i), i);
+  static_assert(Vocabulary::kMaxPieceBytes <= Trie::kMaxStringBytes && Vocabulary::kMaxBytes < 2 * Trie::kMaxNodes);
+  for (uint32_t i = 0; i < vocabulary_.size(); ++i) {
+    short_pieces_.add(vocabulary_.piece_of(i), i);
+    trie_.add(vocabulary_.piece_of(i), i);
+  }
   const std::optional<uint32_t> id = vocabulary_.id_of(config_.unknown_piece);
   if (!id) base::fail(where, "unk_token to be in the vocabulary", base::quoted(config_.unknown_piece));
   unknown_id_ = *id;
-  continuing_node_ = vocabulary_.trie().walk(config_.continuing_prefix);
+  continuing_node_ = trie_.walk(config_.continuing_prefix);
 }
 
 void WordPiece::tokenize(std::string_view text, std::span<const Span> words, WordCache& cache,
@@ -47,7 +51,7 @@ bool WordPiece::cut(std::string_view word, uint32_t begin, std::vector<Piece>& p
   uint32_t node = Trie::kRoot;
   for (size_t at = 0; at < word.size();) {
     if (node == Trie::kNone) return false;
-    const std::optional<Trie::Match> match = vocabulary_.trie().longest(word.substr(at), node);
+    const std::optional<Trie::Match> match = trie_.longest(word.substr(at), node);
     if (!match) return false;
     const auto from = static_cast<uint32_t>(begin + at);
     const Span span = {from, from + static_cast<uint32_t>(match->length)};

@@ -36,10 +36,11 @@ class WordPiece final : public Model {
   bool cut(std::string_view word, uint32_t begin, std::vector<Piece>& pieces) const;
 
   Vocabulary vocabulary_;
+  Trie trie_;  // of the vocabulary
   ShortPieces short_pieces_;
   Config config_;
   uint32_t unknown_id_;
-  uint32_t continuing_node_;  // of the vocabulary's trie, after the prefix
+  uint32_t continuing_node_;  // of the trie, after the prefix
 };
 
 }  // namespace clearhead::text

@@ -6,7 +6,9 @@
 
 #include "clearhead/text/aligned_text.h"
 #include "clearhead/text/bert_normalizer.h"
+#include "clearhead/text/merge_table.h"
 #include "clearhead/text/short_pieces.h"
+#include "clearhead/text/text_index.h"
 #include "clearhead/text/trie.h"
 #include "clearhead/text/unicode.h"
 
@@ -167,6 +169,31 @@ TEST(Trie, HoldsManyStrings) {
   Trie trie;
   for (uint32_t i = 0; i < 20000; ++i) ASSERT_TRUE(trie.add("s" + std::to_string(i * 7919), i));
   for (uint32_t i = 0; i < 20000; ++i) ASSERT_EQ(trie.longest("s" + std::to_string(i * 7919) + "!")->value, i);
+}
+
+TEST(TextIndex, GivesEachTextTheNumberThatItHadFirst) {
+  std::vector<std::string> texts = {""};
+  for (size_t i = 1; i < 5000; ++i) texts.push_back("text " + std::to_string(i));
+  const auto text_of = [&](uint32_t number) { return std::string_view(texts[number]); };
+  TextIndex index(texts.size());
+  EXPECT_EQ(index.find("", text_of), TextIndex::kNone);
+  for (uint32_t i = 0; i < texts.size(); ++i) ASSERT_EQ(index.add(texts[i], i, text_of), TextIndex::kNone);
+  for (uint32_t i = 0; i < texts.size(); ++i) {
+    ASSERT_EQ(index.find(texts[i], text_of), i);
+    ASSERT_EQ(index.add(texts[i], 7000, text_of), i);
+  }
+  EXPECT_EQ(index.find("text", text_of), TextIndex::kNone);
+}
+
+TEST(MergeTable, OfEqualPairsTheLastCounts) {
+  MergeTable merges(3);
+  merges.set(1, 2, {0, 10});
+  merges.set(2, 1, {1, 11});
+  merges.set(1, 2, {2, 12});
+  EXPECT_EQ(merges.find(1, 2).rank, 2u);
+  EXPECT_EQ(merges.find(1, 2).id, 12u);
+  EXPECT_EQ(merges.find(2, 1).rank, 1u);
+  EXPECT_EQ(merges.find(2, 2).rank, MergeTable::kNone);
 }
 
 TEST(ShortPieces, FindsWholeWordsOfEveryLength) {
