@@ -2,6 +2,7 @@
 #include "clearhead/engine/session.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -203,6 +204,9 @@ Session Session::open(std::string_view model) {
   for (std::string& warning : tokenizer.warnings()) loaded.warnings.push_back(std::move(warning));
   std::string chat_template;
   if (gguf != nullptr) chat_template = gguf->find_word("tokenizer.chat_template").value_or("");
+  // Pages between the parts that were packed, and those of the tokenizer, which nobody reads again.
+  checkpoint->release_pages();
+  ::malloc_trim(0);  // what was only needed while the tokenizer was read
   return Session(std::make_unique<Parts>(Parts{base::valid_utf8(model), std::move(loaded), std::move(tokenizer),
                                                std::move(chat_template), checkpoint->files()}));
 }

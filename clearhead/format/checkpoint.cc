@@ -272,4 +272,8 @@ void Checkpoint::release_pages(std::span<const std::byte> part) const {
   for (const File& each : files_) std::visit([&](const auto& file) { file.release_pages(part); }, each);
 }
 
+void Checkpoint::release_pages() const {
+  for (const File& each : files_) std::visit([](const auto& file) { file.release_pages(); }, each);
+}
+
 }  // namespace clearhead::format

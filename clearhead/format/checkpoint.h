@@ -58,8 +58,10 @@ class Checkpoint {
   size_t total_bytes() const;
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  // Gives the memory of a part of this checkpoint's files back; its pages are read again when touched.
+  // Gives the memory of a part of this checkpoint's files, or of all of them, back; its pages are read again when
+  // touched.
   void release_pages(std::span<const std::byte> part) const;
+  void release_pages() const;
 
   static constexpr size_t kMaxConfigBytes = 16'000'000;
   static constexpr size_t kMaxIndexBytes = 64'000'000;

@@ -40,8 +40,10 @@ class GgufFile {
   // A tensor of a block type. Throws: likewise.
   tensor::BlockView blocks(std::string_view name) const;
 
-  // Gives the memory of a part of this file back; its pages are read again when touched. Other bytes are left alone.
+  // Gives the memory of a part of this file, or of all of it, back; its pages are read again when touched. Other bytes
+  // are left alone.
   void release_pages(std::span<const std::byte> part) const;
+  void release_pages() const { release_pages(bytes()); }
 
  private:
   GgufFile() = default;

@@ -43,8 +43,10 @@ class SafetensorsFile {
   // Bytes of all tensors together.
   size_t total_bytes() const { return bytes().size() - header_.data_begin; }
 
-  // Gives the memory of a part of this file back; its pages are read again when touched. Other bytes are left alone.
+  // Gives the memory of a part of this file, or of all of it, back; its pages are read again when touched. Other bytes
+  // are left alone.
   void release_pages(std::span<const std::byte> part) const;
+  void release_pages() const { release_pages(bytes()); }
 
  private:
   SafetensorsFile() = default;

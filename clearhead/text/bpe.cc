@@ -52,12 +52,11 @@ std::vector<Bpe::Merge> Bpe::in_order(const Vocabulary& vocabulary, const Merges
 }
 
 Bpe::Bpe(Vocabulary vocabulary, std::span<const Merge> merges, Config config, std::string_view where)
-    : vocabulary_(std::move(vocabulary)),
-      merges_(merges.size()),
-      config_(std::move(config)) {
+    : vocabulary_(std::move(vocabulary)), merges_(merges.size()), config_(std::move(config)) {
   for (const std::string* part : {&config_.continuing_prefix, &config_.end_suffix}) {
     if (part->size() <= Vocabulary::kMaxPieceBytes) continue;
-    base::fail(where, fmt::format("a prefix and a suffix of at most {} bytes, as pieces are", Vocabulary::kMaxPieceBytes),
+    base::fail(where,
+               fmt::format("a prefix and a suffix of at most {} bytes, as pieces are", Vocabulary::kMaxPieceBytes),
                fmt::format("{} bytes", part->size()));
   }
   if (config_.unknown_piece) {

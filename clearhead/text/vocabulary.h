@@ -26,9 +26,7 @@ class Vocabulary {
   size_t size() const { return begins_.size() - 1; }
   size_t count() const { return count_; }  // pieces
   std::optional<uint32_t> id_of(std::string_view piece) const;
-  std::string_view piece_of(uint32_t id) const {
-    return {bytes_.data() + begins_[id], begins_[id + 1] - begins_[id]};
-  }
+  std::string_view piece_of(uint32_t id) const { return {bytes_.data() + begins_[id], begins_[id + 1] - begins_[id]}; }
 
  private:
   size_t count_ = 0;
