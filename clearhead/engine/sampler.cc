@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -23,17 +25,44 @@ struct Candidate {
   double logit, probability = 0;
 };
 
-void penalize(double penalty, std::span<const int64_t> seen, std::vector<Candidate>& candidates) {
-  if (penalty == 1) return;
-  const std::set<int64_t> tokens(seen.begin(), seen.end());
-  for (Candidate& candidate : candidates) {
-    if (!tokens.contains(static_cast<int64_t>(candidate.id))) continue;
-    candidate.logit = candidate.logit > 0 ? candidate.logit / penalty : candidate.logit * penalty;
+// The logits of tokens, nearer to none for those that were seen.
+class Penalized {
+ public:
+  Penalized(std::span<const float> logits, double penalty, std::span<const int64_t> seen)
+      : logits_(logits), penalty_(penalty) {
+    if (penalty != 1) seen_.insert(seen.begin(), seen.end());
   }
+
+  double operator[](size_t id) const {
+    const auto logit = static_cast<double>(logits_[id]);
+    if (penalty_ == 1 || !seen_.contains(static_cast<int64_t>(id))) return logit;
+    return logit > 0 ? logit / penalty_ : logit * penalty_;
+  }
+
+ private:
+  std::span<const float> logits_;
+  double penalty_;
+  std::set<int64_t> seen_;
+};
+
+[[noreturn]] void refuse_logits() {
+  base::fail("generate", "logits that are numbers", "none", "the model's parameters are damaged");
 }
 
 bool comes_first(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+}
+
+// The candidate that comes first, found without a list of all.
+size_t first_candidate(std::span<const float> logits, const Penalized& penalized) {
+  std::optional<Candidate> best;
+  for (size_t id = 0; id < logits.size(); ++id) {
+    if (std::isnan(logits[id])) continue;
+    const Candidate candidate{id, penalized[id]};
+    if (!best || comes_first(candidate, *best)) best = candidate;
+  }
+  if (!best) refuse_logits();
+  return best->id;
 }
 
 // Probabilities of sorted candidates, up to a common factor.
@@ -78,15 +107,14 @@ double Sampler::next_uniform() {
 }
 
 size_t Sampler::pick(std::span<const float> logits, std::span<const int64_t> seen) {
+  const Penalized penalized(logits, sampling_.repetition_penalty, seen);
+  if (sampling_.temperature == 0) return first_candidate(logits, penalized);
   std::vector<Candidate> candidates;
   candidates.reserve(logits.size());
   for (size_t id = 0; id < logits.size(); ++id) {
-    if (!std::isnan(logits[id])) candidates.push_back({id, static_cast<double>(logits[id])});
+    if (!std::isnan(logits[id])) candidates.push_back({id, penalized[id]});
   }
-  if (candidates.empty())
-    base::fail("generate", "logits that are numbers", "none", "the model's parameters are damaged");
-  penalize(sampling_.repetition_penalty, seen, candidates);
-  if (sampling_.temperature == 0) return std::ranges::min_element(candidates, comes_first)->id;
+  if (candidates.empty()) refuse_logits();
   const size_t most = sampling_.top_k == 0 ? candidates.size() : std::min(sampling_.top_k, candidates.size());
   std::ranges::partial_sort(candidates, candidates.begin() + static_cast<std::ptrdiff_t>(most), comes_first);
   candidates.resize(most);
