@@ -200,7 +200,7 @@ void check_memory(const Session& session, size_t tokens, const GenerateOptions& 
 
 size_t writing_bytes(const Session& session, size_t tokens, attention::Precision cache) {
   if (session.transformer().has(capture::Stage::logits)) session.transformer().parameters().vocabulary.get();
-  const size_t chunk = session.memory_estimate(std::min(tokens, Reader::kChunk), {});
+  const size_t chunk = session.memory_estimate(std::min(tokens, Reader::chunk()), {});
   const size_t kept = model::KeyValueCache::bytes(session.config(), tokens, cache);
   return kept > kUncountable - chunk ? kUncountable : chunk + kept;
 }

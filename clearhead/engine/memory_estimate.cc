@@ -72,8 +72,7 @@ size_t recorded_bytes(const model::Transformer& transformer, size_t seq_len, con
 size_t passing_bytes(const model::Transformer& transformer, size_t seq_len, const capture::Selection& selection) {
   const model::ModelConfig& config = transformer.config();
   const HeadCounts all{config.attention.num_heads, config.attention.num_kv_heads};
-  const bool pre = config.norm_placement == model::NormPlacement::pre;
-  // Names of the workspace's rooms by a stage of their size: hidden, middle, normed, wide, and those of attention. Keys
+  // Names of the workspace's rooms by a stage of their size: hidden, middle, wide, and those of attention. Keys
   // and values stand there once more, packed.
   std::vector<Stage> held = {Stage::embedding,
                              Stage::attention_block_output,
@@ -86,7 +85,6 @@ size_t passing_bytes(const model::Transformer& transformer, size_t seq_len, cons
                              Stage::head_output,
                              Stage::row_sum,
                              Stage::row_reference};
-  if (pre) held.push_back(Stage::attention_input);
   for (Stage stage :
        {Stage::token_embedding, Stage::token_type_embedding, Stage::position_embedding, Stage::head_contribution}) {
     if (std::ranges::find(selection.stages, stage) != selection.stages.end()) held.push_back(stage);

@@ -19,7 +19,8 @@ namespace clearhead::engine {
 // most, for positions that depend on it (model::ModelInput). The transformer must outlive it.
 class Reader {
  public:
-  static constexpr size_t kChunk = 512;  // tokens that are read together at most
+  // Tokens that are read together at most: enough for all threads, no more, as each takes room while it is read.
+  static size_t chunk();
 
   Reader(const model::Transformer& transformer, size_t declared_len, linear::Compute compute = linear::Compute::single,
          attention::Precision cache = attention::Precision::single);
@@ -27,7 +28,7 @@ class Reader {
   model::KeyValueCache& cache() { return cache_; }
 
   // Logits of what follows ids, which follow what was read before: [1, 1, vocab]. The observer, or nullptr, watches the
-  // last kChunk of them or fewer. Shapes: ids [at least 1]. Throws: Error as Transformer::run.
+  // last chunk() of them or fewer. Shapes: ids [at least 1]. Throws: Error as Transformer::run.
   tensor::Tensor read(std::span<const int64_t> ids, capture::Observer* observer = nullptr);
 
  private:

@@ -39,12 +39,13 @@ struct Block {
   const IntegerPanelShape* shape;
   float* unpacked;        // room for kGroup panels as floats, behind it room for as many in pairs
   const float* bias;      // [columns] or null
+  const float* factor;    // [rows, columns] or null
   const float* residual;  // [rows, columns] or null
   float* output;          // [rows, columns]
   size_t rows;            // at most kMostRows if panels are read as they are: others are unpacked once for all rows
   size_t columns;         // at most 16 * num_panels
   size_t in_features;
-  size_t out_features;  // floats from row to row of output and residual
+  size_t out_features;  // floats from row to row of output, factor and residual
   Activation activation;
 };
 
@@ -96,7 +97,32 @@ void finish(const Block& b, size_t first, size_t count, const float* dots, size_
   }
 }
 
-void finish_any(const Block& b, size_t first, size_t count, const float* dots, size_t dot_stride) {
+// The same where the activation is multiplied with a factor, on the way back from where finish left it.
+void multiply_factor(const Block& b, size_t first, size_t count, const float* dots, size_t dot_stride) {
+  const auto multiply = [](FloatVec x, FloatVec factor) HWY_ATTR { return hn::Mul(x, factor); };
+  const auto multiply_add = [](FloatVec x, FloatVec factor, FloatVec r)
+                                HWY_ATTR { return hn::Add(hn::Mul(x, factor), r); };
+  for (size_t row = 0; row < b.rows; ++row) {
+    const float* dot = dots + row * dot_stride;
+    const size_t at = row * b.out_features + first;
+    if (b.residual != nullptr) {
+      simd::map_elements(b.output + at, count, multiply_add, dot, b.factor + at, b.residual + at);
+    } else {
+      simd::map_elements(b.output + at, count, multiply, dot, b.factor + at);
+    }
+  }
+}
+
+void finish_any(const Block& b, size_t first, size_t count, float* dots, size_t dot_stride) {
+  if (b.factor != nullptr) {
+    Block activated = b;  // onto the products themselves
+    if (b.bias != nullptr) activated.bias += first;
+    activated.output = dots;
+    activated.out_features = dot_stride;
+    activated.factor = activated.residual = nullptr;
+    finish_any(activated, 0, count, dots, dot_stride);
+    return multiply_factor(b, first, count, dots, dot_stride);
+  }
   switch (b.activation) {
     case Activation::none: return finish<Activation::none>(b, first, count, dots, dot_stride);
     case Activation::gelu: return finish<Activation::gelu>(b, first, count, dots, dot_stride);
@@ -204,6 +230,7 @@ void linear_block(const Block& b) {
       part.input += row * b.in_features;
       if (part.pairs != nullptr) part.pairs += row * kernels::pair_count(b.in_features);
       part.output += row * b.out_features;
+      if (part.factor != nullptr) part.factor += row * b.out_features;
       if (part.residual != nullptr) part.residual += row * b.out_features;
       part.rows = b.rows * (i + 1) / row_blocks - row;
       linear_columns(part, first, count);
@@ -298,7 +325,7 @@ void compute_unit(const Input& input, const LinearPart& part, const Cut& pieces,
   const size_t panel = first_panel(panel_block, pieces.panel_blocks, num_panels);
   const size_t panel_end = first_panel(panel_block + 1, pieces.panel_blocks, num_panels);
   const size_t column = panel * kernels::kPanelWidth;
-  const float* residual = part.epilogue.residual;
+  const float *factor = part.epilogue.factor, *residual = part.epilogue.residual;
   const Block block{.input = input.floats + row * in,
                     .pairs = input.pairs == nullptr ? nullptr : input.pairs + row * kernels::pair_count(in),
                     .panels = parameters.panels().empty() ? nullptr : parameters.panels().data() + column * in,
@@ -308,6 +335,7 @@ void compute_unit(const Input& input, const LinearPart& part, const Cut& pieces,
                     .shape = &parameters.integers().shape(),
                     .unpacked = room_for(parameters, input.pairs != nullptr),
                     .bias = parameters.bias().empty() ? nullptr : parameters.bias().data() + column,
+                    .factor = factor == nullptr ? nullptr : factor + row * out + column,
                     .residual = residual == nullptr ? nullptr : residual + row * out + column,
                     .output = part.output.data() + row * out + column,
                     .rows = row_end - row,

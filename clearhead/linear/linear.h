@@ -20,13 +20,14 @@ enum class Compute { single, bfloat16 };
 // What happens to an output before it is stored.
 struct Epilogue {
   Activation activation = Activation::none;
+  const float* factor = nullptr;    // [rows, out], multiplied with the activation; may be output
   const float* residual = nullptr;  // [rows, out], added after the activation; may be output
 };
 
-// y = activation(x W^T + b) + residual, on all threads:
+// y = activation(x W^T + b) * factor + residual, on all threads:
 //
 //   dot    = fma(x_n, w_n, ... fma(x_1, w_1, fma(x_0, w_0, +0)))      the inner dimension in order
-//   y      = activation(dot + b) + residual                          each step rounded once, absent ones left out
+//   y      = activation(dot + b) * factor + residual                 each step rounded once, absent ones left out
 //
 // Shapes: input [rows, in], output [rows, out]; output must not overlap input. rows may be 0.
 // Error of dot: at most (in + 1) 2^-24 sum |x_k w_k|.

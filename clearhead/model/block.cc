@@ -28,8 +28,10 @@ class BlockRun {
         watch_(watch) {}
 
   void run() {
+    // What attention reads stands where its output comes to: it has been read by then.
     const std::span<float> hidden = of_width(workspace_.hidden), middle = of_width(workspace_.middle);
-    const std::span<const float> heads = attend(half_input(parameters_.attention_norm, hidden));
+    if (norms_input()) norm_rows(parameters_.attention_norm, config_.norm_epsilon, hidden, middle);
+    const std::span<const float> heads = attend(norms_input() ? middle : hidden);
     if (takes_rows()) {
       run_by_rows(heads, middle, hidden);
     } else {
@@ -53,8 +55,6 @@ class BlockRun {
 
   // Whether a half reads its input normed.
   bool norms_input() const { return config_.has_final_norm(); }
-  // Numbers between the two maps of a feed-forward half, for one row.
-  size_t wide_width() const { return config_.gated ? 2 * config_.d_ff : config_.d_ff; }
 
   std::span<float> of_width(attention::FloatRoom& room) const { return room.span(rows_ * config_.d_model); }
 
@@ -77,10 +77,9 @@ class BlockRun {
     finish_half(attention_norms(), hidden, middle);
     show(Stage::attention_block_output, middle);
     if (config_.d_ff == 0) return show(Stage::layer_output, middle);
-    const std::span<const float> input =
-        half_input(parameters_.feed_forward_norm, config_.parallel_halves ? hidden : middle);
+    const std::span<const float> input = second_input(middle, hidden);
     show(Stage::feed_forward_input, input);
-    const std::span<float> wide = workspace_.wide.span(rows_ * wide_width());
+    const std::span<float> wide = workspace_.wide.span(rows_ * (config_.gated ? 2 : 1) * config_.d_ff);
     feed_forward(input, rows_, wide, hidden);
     watch_.show(Stage::feed_forward_hidden, {1, rows_, config_.d_ff}, wide.first(rows_ * config_.d_ff));
     show(Stage::feed_forward_output, hidden);
@@ -92,7 +91,9 @@ class BlockRun {
     const size_t threads = base::num_threads(), width = heads.size() / rows_, d_model = config_.d_model;
     const size_t rounds = (rows_ + threads * kMostRows - 1) / (threads * kMostRows), blocks = rounds * threads;
     const size_t most = (rows_ + blocks - 1) / blocks;  // rows of a block
-    const std::span<float> wide = workspace_.wide.span(threads * most * wide_width());
+    // Room for later runs of fewer rows too, which are not taken so and keep both maps of a gated half.
+    const size_t room = config_.gated ? std::max(threads * most, 2 * kLeastRows * threads) : threads * most;
+    const std::span<float> wide = workspace_.wide.span(room * config_.d_ff);
     base::parallel_for(blocks, [&](size_t block) {
       const size_t first = rows_ * block / blocks, rows = rows_ * (block + 1) / blocks - first;
       const std::span<float> x = hidden.subspan(first * d_model, rows * d_model);
@@ -101,23 +102,20 @@ class BlockRun {
                      context_.compute);
       finish_half(attention_norms(), x, h);
       if (config_.d_ff == 0) return;
-      const std::span<float> own = wide.subspan(base::thread_index() * most * wide_width(), rows * wide_width());
-      // x has been read; a pre-norm block has room there for what its second half reads.
-      const bool pre = norms_input();
-      const std::span<float> read = config_.parallel_halves ? x : h;
-      if (pre) norm_rows(parameters_.feed_forward_norm, config_.norm_epsilon, read, x);
-      feed_forward(pre ? x : h, rows, own, x);
+      const std::span<float> own = wide.subspan(base::thread_index() * most * config_.d_ff, rows * config_.d_ff);
+      feed_forward(second_input(h, x), rows, own, x);
       finish_half(feed_forward_norms(), h, x);
     });
     show(Stage::layer_output, config_.d_ff == 0 ? middle : hidden);
   }
 
-  // What a half of the block reads: its input, normed where the norm stands before the half.
-  std::span<const float> half_input(const NormParameters& norm, std::span<const float> input) const {
+  // What the second half of the block reads: its input, normed where the norm stands before the half. hidden, the
+  // block's input, has been read, so that there is room for it there.
+  std::span<const float> second_input(std::span<const float> middle, std::span<float> hidden) const {
+    const std::span<const float> input = config_.parallel_halves ? std::span<const float>(hidden) : middle;
     if (!norms_input()) return input;
-    const std::span<float> normed = of_width(workspace_.normed);
-    norm_rows(norm, config_.norm_epsilon, input, normed);
-    return normed;
+    norm_rows(parameters_.feed_forward_norm, config_.norm_epsilon, input, hidden);
+    return hidden;
   }
 
   // What a half of the block hands on: its output and its input, added and normed as the placement says, in output.
@@ -148,11 +146,16 @@ class BlockRun {
     return attention::attend_with_heads(config, parameters_.attention, same, workspace_.attention, watch_);
   }
 
-  // Shapes: input, output [rows, d_model], which may be the same; wide [rows, d_ff], and twice that if gated.
+  // Shapes: input, output [rows, d_model], which may be the same; wide [rows, d_ff] or, if gated, twice that, with
+  // which the threads meet once less.
   void feed_forward(std::span<const float> input, size_t rows, std::span<float> wide, std::span<float> output) const {
     const std::span<float> hidden = wide.first(rows * config_.d_ff);
-    const linear::Epilogue activated{.activation = config_.activation, .residual = nullptr};
-    if (config_.gated) {
+    const linear::Epilogue activated{.activation = config_.activation};
+    if (config_.gated && wide.size() == hidden.size()) {
+      linear::linear(input, rows, parameters_.feed_forward_in, hidden, {}, context_.compute);
+      linear::linear(input, rows, parameters_.feed_forward_gate, hidden,
+                     {.activation = config_.activation, .factor = hidden.data()}, context_.compute);
+    } else if (config_.gated) {
       const std::span<float> open = wide.subspan(hidden.size());
       const linear::LinearPart parts[] = {{&parameters_.feed_forward_gate, hidden, activated},
                                           {&parameters_.feed_forward_in, open}};

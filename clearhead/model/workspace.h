@@ -17,8 +17,7 @@ struct Workspace {
   std::vector<size_t> positions;               // [rows]: of each token, its row in the table of positions
   attention::FloatRoom table_rows;             // [threads, d_model]
   attention::FloatRoom hidden;                 // [rows, d_model]: input and output of a block
-  attention::FloatRoom middle;                 // [rows, d_model]: between its halves
-  attention::FloatRoom normed;                 // [rows, d_model]: what a half of a pre-norm block reads
+  attention::FloatRoom middle;                 // [rows, d_model]: what attention reads if normed; between the halves
   attention::FloatRoom wide;                   // [rows, d_ff], or of the rows that each thread works on; twice if gated
   attention::MultiHeadWorkspace attention;
 };

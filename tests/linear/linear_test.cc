@@ -169,6 +169,15 @@ TEST(Linear, TheEpilogueHasTheBitsOfTheStepsOneAfterTheOther) {
         if (function != nullptr) function(want, want);
         linear(input, rows, packed, got, {.activation = activation});
         EXPECT_TRUE(same_bits(got, want));
+        std::vector<float> multiplied = want;
+        for (size_t i = 0; i < want.size(); ++i) multiplied[i] *= residual[i];
+        got = residual;
+        linear(input, rows, packed, got, {.activation = activation, .factor = got.data()});
+        EXPECT_TRUE(same_bits(got, multiplied)) << "factor in place";
+        for (size_t i = 0; i < want.size(); ++i) multiplied[i] += residual[i];
+        linear(input, rows, packed, got,
+               {.activation = activation, .factor = residual.data(), .residual = residual.data()});
+        EXPECT_TRUE(same_bits(got, multiplied));
         for (size_t i = 0; i < want.size(); ++i) want[i] += residual[i];
         linear(input, rows, packed, got, {.activation = activation, .residual = residual.data()});
         EXPECT_TRUE(same_bits(got, want));
