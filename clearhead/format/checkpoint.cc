@@ -243,6 +243,13 @@ std::string Checkpoint::config_json() const {
   return base::read_file(path, kMaxConfigBytes);
 }
 
+std::optional<std::string> Checkpoint::file_beside(std::string_view name) const {
+  const fs::path path = folder_ / name;
+  std::error_code missing;
+  if (!fs::exists(path, missing)) return std::nullopt;
+  return base::read_file(path, kMaxConfigBytes);
+}
+
 fs::path Checkpoint::tokenizer_path() const {
   const fs::path path = folder_ / kTokenizerName;
   if (!is_file(path)) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,6 +48,9 @@ class Checkpoint {
 
   // Text of config.json. Throws: Error (failure) if it is absent or larger than kMaxConfigBytes.
   std::string config_json() const;
+  // Text of another file in the folder; nothing if there is none. Throws: Error (failure) if it cannot be read or is
+  // larger than kMaxConfigBytes.
+  std::optional<std::string> file_beside(std::string_view name) const;
   // Path of tokenizer.json. Throws: Error (failure) if it is absent.
   std::filesystem::path tokenizer_path() const;
 

@@ -4,42 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "clearhead/base/error.h"
+#include "clearhead/model/harmless_keys.h"
 
 namespace clearhead::model {
 namespace {
 
-constexpr std::array kHarmlessKeys = {
-    HarmlessKey{"_attn_implementation_autoset", "how another library computes the same"},
-    HarmlessKey{"_name_or_path", "where the file came from"},
-    HarmlessKey{"architectures", "which head was trained; what is computed here is the body, named by model_type"},
-    HarmlessKey{"attn_implementation", "how another library computes the same"},
-    HarmlessKey{"attention_probs_dropout_prob", "training only"},
-    HarmlessKey{"bos_token_id", "the tokenizer decides about tokens"},
-    HarmlessKey{"chunk_size_feed_forward", "how another library saves memory; same results"},
-    HarmlessKey{"classifier_dropout", "training only"},
-    HarmlessKey{"finetuning_task", "where the file came from"},
-    HarmlessKey{"gradient_checkpointing", "training only"},
-    HarmlessKey{"hidden_dropout_prob", "training only"},
-    HarmlessKey{"id2label", "names of a classifier's outputs"},
-    HarmlessKey{"initializer_range", "training only"},
-    HarmlessKey{"label2id", "names of a classifier's outputs"},
-    HarmlessKey{"output_attentions", "what another library returns"},
-    HarmlessKey{"output_hidden_states", "what another library returns"},
-    HarmlessKey{"pad_token_id", "padding only"},
-    HarmlessKey{"problem_type", "training only"},
-    HarmlessKey{"return_dict", "what another library returns"},
-    HarmlessKey{"sep_token_id", "the tokenizer decides about tokens"},
-    HarmlessKey{"torchscript", "how another library computes the same"},
-    HarmlessKey{"transformers_version", "where the file came from"},
-    HarmlessKey{"use_cache", "how another library computes the same"},
-};
 // A value as errors show it: one line, cut.
 std::string shown(const nlohmann::json& value) {
   if (value.is_string()) return base::quoted(value.get_ref<const std::string&>());
@@ -49,8 +24,6 @@ std::string shown(const nlohmann::json& value) {
 }
 
 }  // namespace
-
-std::span<const HarmlessKey> harmless_keys() { return kHarmlessKeys; }
 
 struct ConfigJson::Object {
   nlohmann::json values;
@@ -178,8 +151,17 @@ void ConfigJson::ignore(std::initializer_list<std::string_view> keys) {
 
 void ConfigJson::refuse_unread() const {
   for (const auto& [key, value] : object_->values.items()) {
-    const bool harmless = std::ranges::find(kHarmlessKeys, key, &HarmlessKey::key) != kHarmlessKeys.end();
-    if (harmless || object_->read.contains(key) || value.is_null()) continue;
+    if (object_->read.contains(key) || value.is_null()) continue;
+    if (const auto harmless = std::ranges::find(harmless_keys(), key, &HarmlessKey::key);
+        harmless != harmless_keys().end()) {
+      if (harmless->only.empty() || value == nlohmann::json::parse(harmless->only)) continue;
+      base::fail(where_, fmt::format("{} to be {} ({})", key, harmless->only, harmless->reason), shown(value),
+                 "models with another value are not supported");
+    }
+    if (const auto refused = std::ranges::find(refused_keys(), key, &RefusedKey::key);
+        refused != refused_keys().end()) {
+      base::fail(where_, refused->expected, refused->found, refused->advice);
+    }
     base::fail(where_, "keys that this model family knows", base::quoted(key),
                "if it does not change what the model computes, remove it from the file");
   }

@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,8 +18,8 @@ template <class Value>
 using Meaning = std::pair<std::string_view, Value>;
 
 // A config.json, read by type. It remembers which keys were asked for: refuse_unread() refuses every other key by
-// name unless harmless_keys() lists it, so that no setting that changes the computation is ever ignored. A null counts
-// as an absent key.
+// name unless harmless_keys() (harmless_keys.h) lists it, so that no setting that changes the computation is ever
+// ignored. A null counts as an absent key.
 class ConfigJson {
  public:
   // where names the file in errors. Throws: Error for anything but one JSON object without repeated keys.
@@ -68,7 +67,7 @@ class ConfigJson {
   // Keys that have no effect on what this family computes; the caller says why.
   void ignore(std::initializer_list<std::string_view> keys);
 
-  // Throws: Error naming the first key that was neither asked for nor is harmless.
+  // Throws: Error naming the first key that was neither asked for nor is harmless with its value.
   void refuse_unread() const;
 
   // Throws: Error saying which values of the key are known and which was found.
@@ -79,13 +78,5 @@ class ConfigJson {
   std::string where_;
   std::unique_ptr<Object> object_;
 };
-
-// A key that has no effect on what is computed here, and why.
-struct HarmlessKey {
-  std::string_view key;
-  std::string_view reason;
-};
-
-std::span<const HarmlessKey> harmless_keys();
 
 }  // namespace clearhead::model

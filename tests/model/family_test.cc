@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "clearhead/model/harmless_keys.h"
 #include "tests/model/plain_twin.h"
 #include "tests/model/tensor_bag.h"
 #include "tests/model/tiny_bert.h"
@@ -179,9 +180,9 @@ TEST_P(BadConfig, IsRefusedByName) {
 INSTANTIATE_TEST_SUITE_P(
     Settings, BadConfig,
     testing::Values(
-        BadSetting{
-            "hidden_act", "\"swish9\"",
-            "expected hidden_act to be one of: gelu, gelu_new, gelu_pytorch_tanh, relu, silu, swish; found \"swish9\""},
+        BadSetting{"hidden_act", "\"swish9\"",
+                   "expected hidden_act to be one of: gelu, gelu_fast, gelu_new, gelu_pytorch_tanh, relu, silu, swish; "
+                   "found \"swish9\""},
         BadSetting{"hidden_act", "7", "expected hidden_act with a text; found 7"},
         BadSetting{"num_attention_heads", "3",
                    "expected num_attention_heads that divide hidden_size; found 3 heads and hidden_size 8"},
@@ -212,8 +213,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadSetting{"is_decoder", "1", "expected is_decoder true or false; found 1"},
         BadSetting{"add_cross_attention", "true", "expected add_cross_attention to be one of: false"},
         BadSetting{"pruned_heads", "{\"1\": [0]}", "expected no pruned_heads; found an object"},
-        BadSetting{"quantization_config", "{\"bits\": 4}",
-                   "expected keys that this model family knows; found \"quantization_config\""},
+        BadSetting{
+            "quantization_config", "{\"bits\": 4}",
+            "expected parameters in floats; found quantization_config: they are quantized; take the checkpoint in"},
         BadSetting{"a\\nb\\u001b[31m", "1", "found \"a\\x0ab\\x1b[31m\""}));
 
 TEST(Config, HarmlessAndAbsentSettingsPass) {
@@ -225,7 +227,7 @@ TEST(Config, HarmlessAndAbsentSettingsPass) {
   };
   for (const HarmlessKey& row : harmless_keys()) {
     EXPECT_FALSE(row.reason.empty());
-    settings[std::string(row.key)] = "[1, {\"anything\": null}]";
+    settings[std::string(row.key)] = row.only.empty() ? "[1, {\"anything\": null}]" : std::string(row.only);
   }
   const LoadedModel model = load_model(bag.checkpoint(bert_config(settings)));
   EXPECT_EQ(model.transformer.config().family, "bert");

@@ -11,6 +11,7 @@ namespace clearhead::model {
 namespace {
 
 constexpr Meaning<Positions> kPositions[] = {{"absolute", Positions::learned}};
+constexpr Meaning<attention::Causal> kDirections[] = {{"bidi", attention::Causal::none}};
 
 // Old checkpoints call gain and bias gamma and beta.
 NormParameters read_norm(ParameterSource& source, const std::string& name, size_t d_model) {
@@ -46,6 +47,10 @@ ModelConfig read_bert_config(ConfigJson& json) {
   json.require("add_cross_attention", false);
   json.require_empty("pruned_heads");
   json.ignore({"tie_word_embeddings"});  // of the head over the vocabulary, which is not computed
+  // Of Chinese and multilingual checkpoints: how the first head over a whole text was made, which no peer reads.
+  json.ignore(
+      {"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"});
+  config.attention.causal = json.meaning("directionality", kDirections, "bidi");
   return config;
 }
 

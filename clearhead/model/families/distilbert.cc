@@ -9,6 +9,8 @@
 namespace clearhead::model {
 namespace {
 
+constexpr Meaning<Positions> kPositions[] = {{"absolute", Positions::learned}};
+
 ModelConfig read_config(ConfigJson& json) {
   const size_t d_model = json.count("dim", 768), num_heads = json.count("n_heads", 12);
   if (num_heads == 0 || d_model % num_heads != 0) {
@@ -21,7 +23,7 @@ ModelConfig read_config(ConfigJson& json) {
   config.d_model = d_model;
   config.d_ff = json.count("hidden_dim", 3072);
   if (config.d_ff == 0) base::fail(json.where(), "hidden_dim of 1 or more", "0");
-  config.positions = Positions::learned;
+  config.positions = json.meaning("position_embedding_type", kPositions, "absolute");
   config.embedding_norm = true;
   config.norm_placement = NormPlacement::post;
   config.norm_epsilon = 1e-12f;  // no key says otherwise

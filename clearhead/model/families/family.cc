@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "clearhead/base/error.h"
@@ -42,30 +43,37 @@ std::string unused_warning(const std::vector<std::string>& names) {
                      names.size() == 1 ? "is" : "are", list);
 }
 
-// A family and what it made of the config.
-struct Read {
-  const Family& family;
-  ModelConfig config;
-  std::vector<int64_t> end_ids = {};
-};
-
-Read read_hub(const format::Checkpoint& checkpoint) {
-  ConfigJson json(checkpoint.config_json(), base::quoted((checkpoint.folder() / "config.json").string(), 400));
-  const Family& family = family_of(json);
-  check_storage_types(json);
-  ModelConfig config = family.read_config(json);
-  std::vector<int64_t> end_ids = json.integers("eos_token_id");
-  json.refuse_unread();
-  // The dynamic base is for texts beyond the positions that the config states.
-  if (config.rotary && config.rotary->scaling == RotaryScaling::dynamic) {
-    config.context_len = static_cast<size_t>(static_cast<double>(config.context_len) * config.rotary->factor);
+// What generation_config.json says about the tokens that end a text, which counts instead of what config.json says.
+// Nobody needs the file to compute: what is wrong in it is a warning.
+void read_generation_config(const format::Checkpoint& checkpoint, ReadConfig& read, std::vector<std::string>& warnings) {
+  constexpr const char* kName = "generation_config.json";
+  const std::string where = base::quoted((checkpoint.folder() / kName).string(), 400);
+  std::vector<int64_t> ids;
+  try {
+    const std::optional<std::string> text = checkpoint.file_beside(kName);
+    if (!text) return;
+    ids = ConfigJson(*text, where).integers("eos_token_id");
+  } catch (const base::Error& error) {
+    warnings.push_back(fmt::format("{}; the file is not used", error.what()));
+    return;
   }
-  config.family = family.model_type;
-  config.check();
-  return {family, std::move(config), std::move(end_ids)};
+  const auto outside = [&](int64_t id) { return id < 0 || static_cast<uint64_t>(id) >= read.config.vocab_size; };
+  if (const auto bad = std::ranges::find_if(ids, outside); bad != ids.end()) {
+    warnings.push_back(fmt::format("[{}] expected an eos_token_id from 0 to {}; found {}; it is not used", where,
+                                   read.config.vocab_size - 1, *bad));
+    std::erase_if(ids, outside);
+  }
+  if (!ids.empty()) read.end_ids = std::move(ids);
 }
 
-Read read_gguf(const format::Checkpoint& checkpoint) {
+ReadConfig read_hub(const format::Checkpoint& checkpoint, std::vector<std::string>& warnings) {
+  ReadConfig read =
+      read_hub_config(checkpoint.config_json(), base::quoted((checkpoint.folder() / "config.json").string(), 400));
+  if (read.config.vocab_size != 0) read_generation_config(checkpoint, read, warnings);
+  return read;
+}
+
+ReadConfig read_gguf(const format::Checkpoint& checkpoint) {
   const format::GgufMetadata& metadata = *checkpoint.gguf_metadata();
   const std::string architecture(metadata.word("general.architecture"));
   const Family* found = nullptr;
@@ -93,8 +101,8 @@ Read read_gguf(const format::Checkpoint& checkpoint) {
   return {*found, std::move(config), std::move(end_ids)};
 }
 
-Read read(const format::Checkpoint& checkpoint) {
-  return checkpoint.gguf_metadata() ? read_gguf(checkpoint) : read_hub(checkpoint);
+ReadConfig read(const format::Checkpoint& checkpoint, std::vector<std::string>& warnings) {
+  return checkpoint.gguf_metadata() ? read_gguf(checkpoint) : read_hub(checkpoint, warnings);
 }
 
 }  // namespace
@@ -106,15 +114,34 @@ std::span<const Family> families() {
   return all;
 }
 
-ModelConfig read_model_config(const format::Checkpoint& checkpoint) { return read(checkpoint).config; }
+ReadConfig read_hub_config(std::string_view text, std::string where) {
+  ConfigJson json(text, std::move(where));
+  const Family& family = family_of(json);
+  check_storage_types(json);
+  ModelConfig config = family.read_config(json);
+  std::vector<int64_t> end_ids = json.integers("eos_token_id");
+  json.refuse_unread();
+  // The dynamic base is for texts beyond the positions that the config states.
+  if (config.rotary && config.rotary->scaling == RotaryScaling::dynamic) {
+    config.context_len = static_cast<size_t>(static_cast<double>(config.context_len) * config.rotary->factor);
+  }
+  config.family = family.model_type;
+  config.check();
+  return {family, std::move(config), std::move(end_ids)};
+}
+
+ModelConfig read_model_config(const format::Checkpoint& checkpoint) {
+  std::vector<std::string> warnings;
+  return read(checkpoint, warnings).config;
+}
 
 LoadedModel load_model(const std::shared_ptr<const format::Checkpoint>& checkpoint) {
-  const auto [family, config, end_ids] = read(*checkpoint);
+  std::vector<std::string> warnings = checkpoint->warnings();
+  const auto [family, config, end_ids] = read(*checkpoint, warnings);
   ParameterSource source(checkpoint, family.name_prefix(*checkpoint));
   const auto read_all =
       source.is_gguf() && family.read_gguf_parameters ? family.read_gguf_parameters : family.read_parameters;
   Parameters parameters = read_all(config, source);
-  std::vector<std::string> warnings = checkpoint->warnings();
   if (const std::vector<std::string> unused = source.unused(); !unused.empty()) {
     warnings.push_back(unused_warning(unused));
   }

@@ -19,11 +19,9 @@ namespace clearhead::model {
 
 // The names of activations; configs of all families share them.
 inline constexpr Meaning<linear::Activation> kActivations[] = {
-    {"gelu", linear::Activation::gelu},
-    {"gelu_new", linear::Activation::gelu_tanh},
-    {"gelu_pytorch_tanh", linear::Activation::gelu_tanh},
-    {"relu", linear::Activation::relu},
-    {"silu", linear::Activation::silu},
+    {"gelu", linear::Activation::gelu},          {"gelu_fast", linear::Activation::gelu_tanh},
+    {"gelu_new", linear::Activation::gelu_tanh}, {"gelu_pytorch_tanh", linear::Activation::gelu_tanh},
+    {"relu", linear::Activation::relu},          {"silu", linear::Activation::silu},
     {"swish", linear::Activation::silu},
 };
 
@@ -109,11 +107,23 @@ std::span<const Family> families();
 struct LoadedModel {
   Transformer transformer;
   std::vector<std::string> warnings;  // one line each: tensors that are not used
-  std::vector<int64_t> end_ids = {};  // tokens that end a text
+  // Tokens that end a text: those of generation_config.json, which chat models have beside config.json, or of the
+  // config.
+  std::vector<int64_t> end_ids = {};
 };
 
 // The shape and behaviours of a model, without its parameters. Throws: as load_model.
 ModelConfig read_model_config(const format::Checkpoint& checkpoint);
+
+// What a model file says of itself: its family, what that makes of the settings, and the tokens that end a text.
+struct ReadConfig {
+  const Family& family;
+  ModelConfig config;
+  std::vector<int64_t> end_ids = {};
+};
+
+// What a config.json says. where names the file in errors. Throws: Error naming the key or value that is missing, unknown or does not fit.
+ReadConfig read_hub_config(std::string_view text, std::string where);
 
 // Reads config.json or the metadata of a GGUF, finds the family by its model_type or general.architecture and packs the
 // parameters with all threads.

@@ -26,7 +26,8 @@ std::optional<double> optional_number(ConfigJson& json, std::string_view key) {
 void read_scaling(ConfigJson& settings, size_t context_len, RotaryConfig& rotary) {
   const bool old_name = !settings.contains("rope_type") && settings.contains("type");
   rotary.scaling = settings.meaning(old_name ? "type" : "rope_type", kScalings, "default");
-  settings.ignore({"type"});  // the old name of rope_type, which newer files have beside it
+  settings.ignore({"type"});       // the old name of rope_type, which newer files have beside it
+  settings.ignore({"finetuned"});  // whether the model was trained further at that length
   if (rotary.scaling == RotaryScaling::none) return;
   rotary.original_len = settings.count("original_max_position_embeddings", rotary.original_len);
   if (rotary.original_len == 0) rotary.original_len = context_len;

@@ -42,8 +42,7 @@ void read_shared(ConfigJson& json, ModelConfig& config) {
   config.attention_bias = json.flag("attention_bias", false);
   config.near.left_window = *read_left_window(json, "sliding_window", 4096);
   json.require("use_bidirectional_attention", false);
-  json.ignore(
-      {"cache_implementation", "hidden_act"});  // how another library caches; an old name that peers do not read
+  json.ignore({"hidden_act"});  // an old name that peers do not read
 }
 
 std::optional<float> read_cap(ConfigJson& json, std::string_view key, std::optional<float> usual) {
@@ -54,6 +53,12 @@ std::optional<float> read_cap(ConfigJson& json, std::string_view key, std::optio
 ModelConfig read_gemma2(ConfigJson& json) {
   ModelConfig config = read_gated_config(json, defaults(256000, 8192));
   read_shared(json, config);
+  // A second name of the window, which peers do not read: the larger checkpoints have both.
+  const size_t window = config.near.left_window + 1;
+  if (const size_t named = json.count("sliding_window_size", window); named != window) {
+    base::fail(json.where(), fmt::format("a sliding_window_size of {}, as sliding_window is", window),
+               fmt::format("{}", named));
+  }
   config.near.is_near = read_near_layers(json, config.num_layers, [](size_t layer) { return layer % 2 == 0; });
   config.attention.soft_cap = read_cap(json, "attn_logit_softcapping", 50.0f);
   config.logit_soft_cap = read_cap(json, "final_logit_softcapping", 30.0f);

@@ -18,6 +18,8 @@ ModelConfig read_config(ConfigJson& json) {
 ModelConfig read_mistral(ConfigJson& json) {
   ModelConfig config = read_gated_config(json, {.intermediate_size = 14336, .num_kv_heads = 8, .context_len = 131072});
   config.rotary = read_rotary(json, config.attention.head_dim, config.context_len);
+  json.require("attention_bias", false);
+  json.require("mlp_bias", false);
   const std::optional<size_t> usual = json.is_null("sliding_window") ? std::nullopt : std::optional<size_t>(4096);
   config.attention.left_window = read_left_window(json, "sliding_window", usual);
   return config;

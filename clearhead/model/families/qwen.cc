@@ -21,6 +21,8 @@ ModelConfig read_qwen2(ConfigJson& json) {
       read_gated_config(json, {.vocab_size = 151936, .intermediate_size = 22016, .context_len = 32768});
   config.rotary = read_rotary(json, config.attention.head_dim, config.context_len);
   config.attention_bias = true;
+  json.require("attention_bias", true);
+  json.require("mlp_bias", false);
   read_windows(json, config);
   return config;
 }
