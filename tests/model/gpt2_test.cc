@@ -18,7 +18,7 @@ namespace {
 using tests::error_text;
 
 constexpr size_t kVocab = 100, kPositions = 40, kWidth = 32, kLayers = 2, kHeads = 4;
-constexpr double kWeightTolerance = 2e-5, kHiddenTolerance = 5e-5;
+constexpr double kWeightTolerance = 2e-5, kHiddenTolerance = 5e-5, kLogitTolerance = 2e-4;
 const std::string kPrefix = "transformer.";
 const std::vector<int64_t> kIds = {3, 99, 0, 41, 41, 7};
 
@@ -37,7 +37,7 @@ std::string saved_config() { return std::string(saved()->config_json()); }
 
 class Gpt2Golden : public testing::TestWithParam<const char*> {};
 
-TEST_P(Gpt2Golden, AllHeadsAndTheHiddenStateAreThoseOfPyTorch) {
+TEST_P(Gpt2Golden, AllHeadsTheHiddenStateAndTheLogitsAreThoseOfPyTorch) {
   const format::SafetensorsFile file = format::SafetensorsFile::open(std::filesystem::path(CLEARHEAD_TEST_DATA) /
                                                                      fmt::format("gpt2_{}.safetensors", GetParam()));
   const tensor::Tensor ids = tensor::clone(file.view("ids"));
@@ -54,10 +54,14 @@ TEST_P(Gpt2Golden, AllHeadsAndTheHiddenStateAreThoseOfPyTorch) {
   const double weights_drift = tensor::compare(weights, file.view("weights")).max_abs;
   const double hidden_drift =
       tensor::compare(tensor::clone(hidden).reshaped({seq, kWidth}), file.view("hidden")).max_abs;
+  const tensor::Tensor logits = model.transformer.logits(hidden.as<float>().last(kWidth));
+  const double logit_drift = tensor::compare(tensor::clone(logits).reshaped({kVocab}), file.view("logits")).max_abs;
   RecordProperty("weights", fmt::format("{:.2e}", weights_drift));
   RecordProperty("hidden", fmt::format("{:.2e}", hidden_drift));
+  RecordProperty("logits", fmt::format("{:.2e}", logit_drift));
   EXPECT_LE(weights_drift, kWeightTolerance);
   EXPECT_LE(hidden_drift, kHiddenTolerance);
+  EXPECT_LE(logit_drift, kLogitTolerance);
   for (size_t i = 0; i < weights.elements(); ++i) {
     const size_t query = i / seq % seq, key = i % seq;
     if (key <= query) continue;
@@ -69,7 +73,9 @@ INSTANTIATE_TEST_SUITE_P(Texts, Gpt2Golden, testing::Values("one_token", "nine_t
                          [](const auto& text) { return std::string(text.param); });
 
 TEST(Gpt2, NamesWithoutPrefixBuffersAndAHeadAreUnderstood) {
-  const tensor::Tensor truth = load_model(saved()).transformer.run({kIds, {}});
+  const LoadedModel original = load_model(saved());
+  const tensor::Tensor truth = original.transformer.run({kIds, {}});
+  const std::span<const float> last = truth.as<float>().last(kWidth);
   for (const std::string& prefix : {std::string(), kPrefix}) {
     TensorBag bag, prefixed;
     fill_saved(prefixed);
@@ -85,7 +91,30 @@ TEST(Gpt2, NamesWithoutPrefixBuffersAndAHeadAreUnderstood) {
     const LoadedModel model = load_model(bag.checkpoint(saved_config()));
     EXPECT_TRUE(model.warnings.empty()) << model.warnings[0];
     EXPECT_TRUE(tensor::same_bits(model.transformer.run({kIds, {}}), truth)) << "prefix \"" << prefix << "\"";
+    // The stored head is the embedding once more: what stands there does not count.
+    EXPECT_TRUE(tensor::same_bits(model.transformer.logits(last), original.transformer.logits(last))) << prefix;
   }
+}
+
+TEST(Gpt2, AHeadThatIsNotTheEmbeddingIsReadAndABodyHasNone) {
+  const std::string tied = R"("tie_word_embeddings": true)", untied = R"("tie_word_embeddings": false)";
+  std::string config = saved_config();
+  config.replace(config.find(tied), tied.size(), untied);
+  const LoadedModel original = load_model(saved());
+  const tensor::Tensor hidden = original.transformer.run({kIds, {}});
+  const std::span<const float> last = hidden.as<float>().last(kWidth);
+  TensorBag bag;
+  fill_saved(bag);
+  EXPECT_FALSE(load_model(bag.checkpoint(config)).transformer.has(capture::Stage::logits));
+  bag.put("lm_head.weight", tensor::clone(saved()->view(kPrefix + "wte.weight")));
+  const tensor::Tensor same = load_model(bag.checkpoint(config)).transformer.logits(last);
+  EXPECT_TRUE(tensor::same_bits(same, original.transformer.logits(last)));
+  bag.add("lm_head.weight", {kVocab, kWidth});
+  const tensor::Tensor other = load_model(bag.checkpoint(config)).transformer.logits(last);
+  EXPECT_FALSE(tensor::same_bits(other, same));
+  bag.add("lm_head.weight", {kVocab + 1, kWidth});
+  EXPECT_NE(error_text([&] { load_model(bag.checkpoint(config)); }).find("\"lm_head.weight\" of shape [100, 32]"),
+            std::string::npos);
 }
 
 TEST(Gpt2, AMissingTensorAndOneOfAnotherShapeAreNamed) {
@@ -172,9 +201,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadSetting{"scale_attn_weights", "false", "expected scale_attn_weights to be one of: true; found \"false\""},
         BadSetting{"add_cross_attention", "true", "expected add_cross_attention to be one of: false; found \"true\""},
         BadSetting{"pruned_heads", "{\"1\": [0]}", "expected no pruned_heads; found an object"},
-        BadSetting{
-            "activation_function", "\"tanh\"",
-            "expected activation_function to be one of: gelu, gelu_new, gelu_pytorch_tanh, relu, silu, swish; found"},
+        BadSetting{"activation_function", "\"tanh\"",
+                   "expected activation_function to be one of: gelu, gelu_fast, gelu_new, gelu_pytorch_tanh, relu, "
+                   "silu, swish; found"},
         BadSetting{"n_head", "5", "expected n_head that divides n_embd; found 5 heads and n_embd 768"},
         BadSetting{"n_head", "0", "expected n_head that divides n_embd; found 0 heads and n_embd 768"},
         BadSetting{"n_embd", "0", "expected a d_model of 1 or more; found 0"},

@@ -5,6 +5,7 @@
 
 #include "clearhead/base/error.h"
 #include "clearhead/model/families/family.h"
+#include "clearhead/model/families/gated_decoder.h"
 #include "clearhead/model/families/gguf_config.h"
 
 namespace clearhead::model {
@@ -31,22 +32,18 @@ ModelConfig read_config(ConfigJson& json) {
   config.attention.num_heads = config.attention.num_kv_heads = num_heads;
   config.attention.head_dim = config.attention.value_dim = d_model / num_heads;
   config.attention.causal = attention::Causal::top_left;
+  config.tied_vocabulary = json.flag("tie_word_embeddings", true);
   json.require("scale_attn_weights", true);
   json.require("scale_attn_by_inverse_layer_idx", false);
   json.require("reorder_and_upcast_attn", false);
   json.require("add_cross_attention", false);
   json.require_empty("pruned_heads");
   json.ignore({"attn_pdrop", "embd_pdrop", "resid_pdrop"});  // training only
-  json.ignore({"tie_word_embeddings"});                      // of the head over the vocabulary, which is not computed
   json.ignore({"summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
-               "summary_use_proj", "_num_labels"});  // of heads over a whole text, which are not computed
-  json.ignore({"n_ctx"});                            // an old second name of n_positions, which peers do not read
-  json.ignore({"task_specific_params"});             // generation only
+               "summary_use_proj"});                     // of heads over a whole text, which are not computed
+  json.ignore({"n_ctx"});                                // an old second name of n_positions, which peers do not read
+  json.ignore({"n_special", "predict_special_tokens"});  // of the predecessor's vocabulary, which peers do not read
   return config;
-}
-
-std::string name_prefix(const format::Checkpoint& checkpoint) {
-  return checkpoint.contains("transformer.wte.weight") ? "transformer." : "";
 }
 
 // Some of the outputs of a map that is stored [inputs, stored_outputs].
@@ -68,11 +65,14 @@ linear::PackedLinear read_conv1d(ParameterSource& source, const Conv1d& map) {
 
 Parameters read_parameters(const ModelConfig& config, ParameterSource& source) {
   const size_t d_model = config.d_model, d_ff = config.d_ff;
+  // What stands in front of all names but that of the head.
+  const std::string body = source.contains("transformer.wte.weight") ? "transformer." : "";
+  const std::string embedding = body + "wte.weight", head = "lm_head.weight";
   Parameters parameters;
-  parameters.token_embedding = source.table("wte.weight", config.vocab_size, d_model);
-  parameters.position_embedding = source.table("wpe.weight", config.context_len, d_model);
+  parameters.token_embedding = source.table(embedding, config.vocab_size, d_model);
+  parameters.position_embedding = source.table(body + "wpe.weight", config.context_len, d_model);
   for (size_t layer = 0; layer < config.num_layers; ++layer) {
-    const std::string name = fmt::format("h.{}.", layer);
+    const std::string name = body + fmt::format("h.{}.", layer);
     // The outputs of c_attn: query, key and value.
     const auto read_third = [&](size_t first_output) {
       return read_conv1d(source, {name + "attn.c_attn", d_model, d_model, first_output, 3 * d_model});
@@ -90,15 +90,21 @@ Parameters read_parameters(const ModelConfig& config, ParameterSource& source) {
     source.ignore(name + "attn.bias");         // the causal mask, a buffer
     source.ignore(name + "attn.masked_bias");  // what old peers put in place of a masked score
   }
-  parameters.final_norm = source.norm("ln_f", d_model);
-  source.ignore("lm_head.weight");
+  parameters.final_norm = source.norm(body + "ln_f", d_model);
+  if (config.tied_vocabulary) {
+    source.ignore(head);  // the embedding once more
+    parameters.vocabulary = source.vocabulary(embedding, config.vocab_size, d_model);
+    parameters.token_embedding = tied_table(std::move(parameters.token_embedding), parameters.vocabulary);
+  } else if (source.contains(head)) {  // else it is a body without a head
+    parameters.vocabulary = source.vocabulary(head, config.vocab_size, d_model);
+  }
   return parameters;
 }
 
 }  // namespace
 
 Family gpt2() {
-  return {"gpt2", read_config, name_prefix, read_parameters, "gpt2", read_gpt2_gguf, read_gpt_gguf_parameters};
+  return {"gpt2", read_config, no_prefix, read_parameters, "gpt2", read_gpt2_gguf, read_gpt_gguf_parameters};
 }
 
 }  // namespace clearhead::model

@@ -54,6 +54,8 @@ MODELS = {
                           "rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 2.0,
                                                                  "rope_theta": 1000.0},
                                               "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}}, 20),
+    "gpt2": ("GPT2", {"vocab_size": 48, "n_embd": 24, "n_layer": 2, "n_head": 4, "n_positions": 64, "bos_token_id": 0,
+                      "eos_token_id": 0, "tie_word_embeddings": False}, 20),
     "gpt_neox": ("GPTNeoX", {**{k: v for k, v in SMALL.items() if k != "num_key_value_heads"}, "hidden_size": 32}, 20),
 }
 
@@ -62,10 +64,11 @@ def random_model(kind, settings, generator):
     suffix = "TextConfig" if kind == "Gemma3" else "Config"
     config = getattr(transformers, kind + suffix)(**settings)
     config._attn_implementation = "eager"
-    model = getattr(transformers, kind + "ForCausalLM")(config).float().eval()
+    head = "LMHeadModel" if kind == "GPT2" else "ForCausalLM"
+    model = getattr(transformers, kind + head)(config).float().eval()
     with torch.no_grad():
         for name, parameter in sorted(model.named_parameters()):
-            is_gain = "norm" in name and name.endswith(".weight") and not kind.startswith("Gemma")
+            is_gain = ("norm" in name or ".ln_" in name) and name.endswith(".weight") and not kind.startswith("Gemma")
             values = generator.normal(1 if is_gain else 0, SPREAD, tuple(parameter.shape)).astype(numpy.float32)
             parameter.copy_(torch.from_numpy(values))
     return model

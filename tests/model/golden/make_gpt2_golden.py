@@ -6,7 +6,8 @@ attention in float32 says about it.
     python make_gpt2_golden.py
 
 Needs torch, transformers, safetensors, numpy. gpt2/ holds config.json and model.safetensors as transformers saves them.
-Each gpt2_*.safetensors holds ids [seq], weights [layers, heads, seq, seq] and hidden [seq, d_model].
+Each gpt2_*.safetensors holds ids [seq], weights [layers, heads, seq, seq], hidden [seq, d_model] and the last
+token's logits [vocab].
 """
 import pathlib
 
@@ -42,11 +43,12 @@ def main():
     for name, length in LENGTHS.items():
         ids = generator.integers(model.config.vocab_size, size=length)
         with torch.no_grad():
-            result = model.transformer(input_ids=torch.from_numpy(ids[None]), output_attentions=True)
+            result = model(input_ids=torch.from_numpy(ids[None]), output_attentions=True, output_hidden_states=True)
         tensors = {
             "ids": ids.astype(numpy.int64),
             "weights": numpy.stack([layer[0].numpy() for layer in result.attentions]),
-            "hidden": result.last_hidden_state[0].numpy(),
+            "hidden": result.hidden_states[-1][0].numpy(),
+            "logits": result.logits[0, -1].numpy(),
         }
         save_file(tensors, data / f"gpt2_{name}.safetensors", {"name": name})
     paths = [*data.glob("gpt2/*"), *data.glob("gpt2_*")]
