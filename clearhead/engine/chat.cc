@@ -23,6 +23,8 @@ constexpr Row kStyles[] = {{ChatStyle::chatml, "chatml", "<|im_start|>"},
                            {ChatStyle::gemma, "gemma", "<start_of_turn>"},
                            {ChatStyle::llama2, "llama2", "[INST]"}};
 
+constexpr size_t kShownBytes = 40;  // of a template that is not known
+
 // A prompt as it is put together.
 class Put {
  public:
@@ -54,7 +56,9 @@ ChatStyle recognise_chat(std::string_view chat_template) {
   }
   base::refuse(
       "chat", fmt::format("a model with a chat template of one of the styles {}", fmt::join(chat_names(), ", ")),
-      chat_template.empty() ? "a model without a template" : "another template", "name a style, or leave chat out");
+      chat_template.empty() ? "a model without a template"
+                            : fmt::format("one of another, which begins {}", base::quoted(chat_template, kShownBytes)),
+      "name a style, or leave chat out");
 }
 
 std::vector<std::string_view> chat_names() {

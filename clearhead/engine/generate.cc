@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -196,6 +197,13 @@ void check_memory(const Session& session, size_t tokens, const GenerateOptions& 
                "write fewer tokens, or raise the limit");
 }
 
+// All are looked at, side by side: a loop that may end early would take one after the other.
+bool all_finite(std::span<const float> logits) {
+  bool finite = true;
+  for (const float logit : logits) finite &= std::isfinite(logit);
+  return finite;
+}
+
 }  // namespace
 
 size_t writing_bytes(const Session& session, size_t tokens, attention::Precision cache) {
@@ -232,7 +240,8 @@ Generated generate(const Session& session, const TokenizedText& tokens, const Ge
   result.declared_len = prompt_len + most;
 
   Reader reader(session.transformer(), result.declared_len, options.compute, options.cache);
-  Sampler sampler(options.sampling);
+  const std::set<int64_t> end_ids(session.end_ids().begin(), session.end_ids().end());
+  Sampler sampler(options.sampling, {.num_pieces = session.num_pieces(), .end_ids = end_ids});
   Writer writer(session, options, result);
   Looker looker(options.looks, std::move(resting));
   std::vector<int64_t> seen = result.prompt_ids;
@@ -242,8 +251,9 @@ Generated generate(const Session& session, const TokenizedText& tokens, const Ge
   start = std::chrono::steady_clock::now();
   result.stopped_by = most < options.max_tokens ? "context" : "length";
   while (result.ids.size() < most) {
+    if (!result.non_finite && !all_finite(logits.as<float>())) result.non_finite = result.ids.size();
     const auto id = static_cast<int64_t>(sampler.pick(logits.as<float>(), seen));
-    if (std::ranges::find(session.end_ids(), id) != session.end_ids().end()) {
+    if (end_ids.contains(id)) {
       result.stopped_by = "end";
       break;
     }

@@ -46,6 +46,8 @@ struct Generated {
   std::string text;                      // of the new ones, up to a stop text
   std::string stopped_by;                // "end", "length", "stop" or "context"
   std::vector<std::vector<Look>> looks;  // [ids]
+  // The first new token one of whose logits was no finite number: damaged parameters, and the text means nothing.
+  std::optional<size_t> non_finite;
   double prompt_seconds = 0, seconds = 0;
   size_t cache_bytes = 0;                // keys and values of the text
   attention::RoundingError cache_error;  // of all of them; 0 unless they were rounded

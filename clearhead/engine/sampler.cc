@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "clearhead/base/error.h"
@@ -54,10 +55,10 @@ bool comes_first(const Candidate& a, const Candidate& b) {
 }
 
 // The candidate that comes first, found without a list of all.
-size_t first_candidate(std::span<const float> logits, const Penalized& penalized) {
+size_t first_candidate(std::span<const float> logits, const Penalized& penalized, const Choices& choices) {
   std::optional<Candidate> best;
   for (size_t id = 0; id < logits.size(); ++id) {
-    if (std::isnan(logits[id])) continue;
+    if (std::isnan(logits[id]) || !choices.contains(id)) continue;
     const Candidate candidate{id, penalized[id]};
     if (!best || comes_first(candidate, *best)) best = candidate;
   }
@@ -95,7 +96,11 @@ void Sampling::check() const {
          repetition_penalty);
 }
 
-Sampler::Sampler(const Sampling& sampling) : sampling_(sampling) { sampling.check(); }
+bool Choices::contains(size_t id) const { return id < num_pieces || end_ids.contains(static_cast<int64_t>(id)); }
+
+Sampler::Sampler(const Sampling& sampling, Choices choices) : sampling_(sampling), choices_(std::move(choices)) {
+  sampling.check();
+}
 
 // Source: Steele, Lea and Flood 2014, Fast Splittable Pseudorandom Number Generators (SplitMix64).
 double Sampler::next_uniform() {
@@ -108,11 +113,11 @@ double Sampler::next_uniform() {
 
 size_t Sampler::pick(std::span<const float> logits, std::span<const int64_t> seen) {
   const Penalized penalized(logits, sampling_.repetition_penalty, seen);
-  if (sampling_.temperature == 0) return first_candidate(logits, penalized);
+  if (sampling_.temperature == 0) return first_candidate(logits, penalized, choices_);
   std::vector<Candidate> candidates;
   candidates.reserve(logits.size());
   for (size_t id = 0; id < logits.size(); ++id) {
-    if (!std::isnan(logits[id])) candidates.push_back({id, penalized[id]});
+    if (!std::isnan(logits[id]) && choices_.contains(id)) candidates.push_back({id, penalized[id]});
   }
   if (candidates.empty()) refuse_logits();
   const size_t most = sampling_.top_k == 0 ? candidates.size() : std::min(sampling_.top_k, candidates.size());

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <span>
-#include <vector>
 
 namespace clearhead::engine {
 
@@ -27,12 +27,21 @@ struct Sampling {
   void check() const;
 };
 
+// Which tokens may be drawn. A model may have rows for more tokens than its tokenizer has pieces: those that stand for
+// nothing are never drawn, but for one that ends the text.
+struct Choices {
+  size_t num_pieces = std::numeric_limits<size_t>::max();  // tokens below it have a piece
+  std::set<int64_t> end_ids = {};
+
+  bool contains(size_t id) const;
+};
+
 // Draws one token after the other: the same for the same logits, settings and seed, on every machine.
 class Sampler {
  public:
-  explicit Sampler(const Sampling& sampling);
+  explicit Sampler(const Sampling& sampling, Choices choices = {});
 
-  // Index of the chosen logit. seen: tokens of the text so far. Throws: Error if no logit is a number.
+  // Index of the chosen logit. seen: tokens of the text so far. Throws: Error if no logit of a choice is a number.
   size_t pick(std::span<const float> logits, std::span<const int64_t> seen);
 
  private:
@@ -40,6 +49,7 @@ class Sampler {
   double next_uniform();
 
   Sampling sampling_;
+  Choices choices_;
   uint64_t drawn_ = 0;
 };
 

@@ -20,6 +20,7 @@
 #include "clearhead/engine/memory_estimate.h"
 #include "clearhead/engine/rebuilt.h"
 #include "clearhead/engine/text_error.h"
+#include "clearhead/format/chat_template.h"
 #include "clearhead/format/checkpoint.h"
 #include "clearhead/format/known_models.h"
 #include "clearhead/model/families/family.h"
@@ -87,12 +88,17 @@ struct RemovedFolder {
 struct Session::Parts {
   std::string name;
   model::LoadedModel model;
-  std::optional<text::Tokenizer> tokenizer;  // absent: the toy's
-  std::string chat_template = "";
+  std::optional<text::Tokenizer> tokenizer;                        // absent: the toy's
+  std::shared_ptr<const format::Checkpoint> checkpoint = nullptr;  // absent: the toy
   std::vector<std::filesystem::path> files = {};
 
   text::Encoding encode(std::string_view text) const {
     return tokenizer ? tokenizer->encode(text) : text::toy_encode(text);
+  }
+
+  const text::Tokenizer& vocabulary() const {
+    if (!tokenizer) base::refuse("text", "a model with a vocabulary", "the toy, which has none");
+    return *tokenizer;
   }
 
   bool is_control(int64_t id) const {
@@ -202,13 +208,11 @@ Session Session::open(std::string_view model) {
       gguf != nullptr ? text::gguf_tokenizer(*gguf) : text::Tokenizer::from_file(checkpoint->tokenizer_path());
   model::LoadedModel loaded = model::load_model(checkpoint);
   for (std::string& warning : tokenizer.warnings()) loaded.warnings.push_back(std::move(warning));
-  std::string chat_template;
-  if (gguf != nullptr) chat_template = gguf->find_word("tokenizer.chat_template").value_or("");
   // Pages between the parts that were packed, and those of the tokenizer, which nobody reads again.
   checkpoint->release_pages();
   ::malloc_trim(0);  // what was only needed while the tokenizer was read
-  return Session(std::make_unique<Parts>(Parts{base::valid_utf8(model), std::move(loaded), std::move(tokenizer),
-                                               std::move(chat_template), checkpoint->files()}));
+  return Session(std::make_unique<Parts>(
+      Parts{base::valid_utf8(model), std::move(loaded), std::move(tokenizer), checkpoint, checkpoint->files()}));
 }
 
 Session Session::toy(const ToyConfig& config) {
@@ -220,7 +224,9 @@ const model::Transformer& Session::transformer() const { return parts_->model.tr
 const std::vector<std::filesystem::path>& Session::files() const { return parts_->files; }
 const std::vector<std::string>& Session::warnings() const { return parts_->model.warnings; }
 const std::vector<int64_t>& Session::end_ids() const { return parts_->model.end_ids; }
-std::string_view Session::chat_template() const { return parts_->chat_template; }
+std::string Session::chat_template() const {
+  return parts_->checkpoint ? format::chat_template(*parts_->checkpoint) : "";
+}
 
 std::string Session::decode(std::span<const int64_t> ids) const {
   text::DecodeStream stream = decode_stream();
@@ -229,15 +235,11 @@ std::string Session::decode(std::span<const int64_t> ids) const {
   return text + stream.finish();
 }
 
-text::DecodeStream Session::decode_stream() const {
-  if (!parts_->tokenizer) base::refuse("text", "a model with a vocabulary", "the toy, which has none");
-  return parts_->tokenizer->decode_stream(true);
-}
+text::DecodeStream Session::decode_stream() const { return parts_->vocabulary().decode_stream(true); }
 
-std::string_view Session::piece_of(int64_t id) const {
-  if (!parts_->tokenizer) base::refuse("text", "a model with a vocabulary", "the toy, which has none");
-  return parts_->tokenizer->piece_of(id);
-}
+size_t Session::num_pieces() const { return parts_->vocabulary().vocab_size(); }
+
+std::string_view Session::piece_of(int64_t id) const { return parts_->vocabulary().piece_of(id); }
 
 bool Session::is_control(int64_t id) const { return parts_->is_control(id); }
 

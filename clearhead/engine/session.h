@@ -113,14 +113,17 @@ class Session {
 
   // The same text as it grows, token by token; the session must outlive it.
   text::DecodeStream decode_stream() const;
+  // Ids below it have a piece; the rows of the embedding may be more. Throws: Error for the toy, which has no pieces.
+  size_t num_pieces() const;
   // The piece of the vocabulary, and whether it is one that no text is written with, such as the end of a turn.
   // Throws: Error for an id outside the vocabulary.
   std::string_view piece_of(int64_t id) const;
   bool is_control(int64_t id) const;
   // Tokens that end a text, as the model's files say.
   const std::vector<int64_t>& end_ids() const;
-  // The chat template of a GGUF, or nothing; it is looked at for known names and never run.
-  std::string_view chat_template() const;
+  // The chat template of the model's files, or nothing; it is looked at for known names and never run. Throws: Error as
+  // format::chat_template, which reads it now.
+  std::string chat_template() const;
 
   // The last hidden state [1, seq, d_model], nothing recorded. Throws: as run.
   tensor::Tensor encode(std::string_view text, const RunOptions& options = {}) const;

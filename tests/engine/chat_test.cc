@@ -15,7 +15,8 @@ TEST(Chat, TemplatesAreToldByTheirMarks) {
   EXPECT_EQ(recognise_chat("{{ '<|start_header_id|>' }}"), ChatStyle::llama3);
   EXPECT_EQ(recognise_chat("{{ '<start_of_turn>' }}"), ChatStyle::gemma);
   EXPECT_EQ(recognise_chat("{{ '[INST] ' }}"), ChatStyle::llama2);
-  EXPECT_NE(error_text([] { recognise_chat("{{ 'x' }}"); }).find("found another template"), std::string::npos);
+  EXPECT_NE(error_text([] { recognise_chat("{{ 'x' }}"); }).find("found one of another, which begins \"{{ 'x' }}\";"),
+            std::string::npos);
   EXPECT_NE(error_text([] { recognise_chat(""); }).find("found a model without a template"), std::string::npos);
   EXPECT_EQ(find_chat("gemma"), ChatStyle::gemma);
   EXPECT_EQ(find_chat("x"), std::nullopt);

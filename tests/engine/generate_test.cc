@@ -16,10 +16,10 @@
 #include "clearhead/engine/verify.h"
 #include "clearhead/format/safetensors.h"
 #include "clearhead/tensor/compare.h"
+#include "tests/engine/small_writer.h"
 #include "tests/support/error_text.h"
 #include "tests/support/model_folder.h"
 #include "tests/support/stage_collector.h"
-#include "tests/support/temporary_folder.h"
 #include "tests/support/thread_clock.h"
 
 namespace clearhead::engine {
@@ -27,56 +27,12 @@ namespace {
 
 using capture::Stage;
 using tests::error_text;
-
-constexpr size_t kPositions = 64, kVocab = 48;
-const std::string kPrompt = "the cat";
-
-// Pieces of one byte each: letters, marks, a space, and bytes that begin and go on characters of two and of three.
-std::string byte_tokenizer() {
-  std::string vocabulary = R"("<end>": 0)";
-  size_t id = 1;
-  const auto add = [&](std::string_view piece) { vocabulary += fmt::format(R"(, "{}": {})", piece, id++); };
-  for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyz!?.,;:")) add(std::string_view(&c, 1));
-  for (const char* piece : {"\u0120", "\u00e4", "\u00c2", "\u00c3", "\u00c4", "\u00c5", "\u00c6", "\u00a9", "\u00b0",
-                            "\u00b1", "\u00b2", "\u00b3", "\u00bc", "\u00bd", "\u00be"})
-    add(piece);
-  return fmt::format(
-      R"({{"version": "1.0", "truncation": null, "padding": null,
-      "added_tokens": [{{"id": 0, "content": "<end>", "single_word": false, "lstrip": false, "rstrip": false,
-                         "normalized": false, "special": true}}],
-      "normalizer": null, "post_processor": null,
-      "pre_tokenizer": {{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}},
-      "decoder": {{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}},
-      "model": {{"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
-                 "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false, "vocab": {{{}}},
-                 "merges": []}}}})",
-      vocabulary);
-}
-
-// A Llama of random parameters that reads bytes; end: its eos_token_id; name: of its folder among the test data.
-Session small_writer(const std::string& end = "null", const std::string& name = "llama") {
-  const auto source = std::filesystem::path(CLEARHEAD_TEST_DATA).parent_path().parent_path() / "model/data/decoders";
-  const tests::TemporaryFolder folder;
-  std::string config = tests::read_bytes(source / name / "config.json");
-  const std::string old_end = R"("eos_token_id": 0)";
-  config.replace(config.find(old_end), old_end.size(), R"("eos_token_id": )" + end);
-  tests::write_bytes(folder / "config.json", config);
-  tests::write_bytes(folder / "tokenizer.json", byte_tokenizer());
-  std::filesystem::copy(source / name / "model.safetensors", folder / "model.safetensors");
-  return Session::open(folder.path().string());
-}
-
-const Session& writer() {
-  static const Session session = small_writer();
-  return session;
-}
-
-// Options that draw every token about as often.
-GenerateOptions wild(uint64_t seed, size_t max_tokens = 40) {
-  GenerateOptions options{.max_tokens = max_tokens};
-  options.sampling = {.temperature = 1e6, .seed = seed};
-  return options;
-}
+using tests::kPositions;
+using tests::kPrompt;
+using tests::kVocab;
+using tests::small_writer;
+using tests::wild;
+using tests::writer;
 
 TEST(Generate, EachTokenIsTheLikeliestAfterAllBeforeItAndLooksAreTheWeights) {
   const Generated found = generate(writer(), kPrompt, {.max_tokens = 20, .looks = 2});
@@ -190,7 +146,7 @@ TEST(Generate, TokensOfAStopTextAreTakenBackAndNotHandedOn) {
 TEST(Generate, TheTokenThatEndsATextEndsIt) {
   const std::vector<int64_t> ids = generate(writer(), kPrompt, {.max_tokens = 12}).ids;
   const size_t before = static_cast<size_t>(std::ranges::find(ids, ids.back()) - ids.begin());
-  const Session session = small_writer(fmt::format("[{}]", ids.back()));
+  const Session session = small_writer({.end = fmt::format("[{}]", ids.back())});
   EXPECT_EQ(session.end_ids(), (std::vector<int64_t>{ids.back()}));
   const Generated found = generate(session, kPrompt, {.max_tokens = 12});
   EXPECT_EQ(found.ids, (std::vector<int64_t>(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(before))));
@@ -383,7 +339,7 @@ TEST(Generate, ARecordOfTheWholeTextHasTheBitsOfTheWriting) {
 TEST(Generate, TheLengthThatTurnsPositionsIsThatOfPromptAndTokensToWrite) {
   const capture::Selection all = {.stages = capture::parse_stages("all"), .layers = {}, .heads = {}};
   for (const char* name : {"llama_dynamic", "llama_longrope"}) {  // trained with 16 positions
-    const Session session = small_writer("null", name);
+    const Session session = small_writer({.model = name});
     for (const size_t max_tokens : {5, 20}) {
       const TokenizedText prompt = session.tokenize(kPrompt);
       Generated written = generate(session, prompt, {.max_tokens = max_tokens});

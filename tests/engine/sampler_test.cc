@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -84,6 +85,22 @@ TEST(Sampler, LogitsThatAreNoNumbersAreNeverDrawn) {
   EXPECT_EQ(error_text([&] {
               sampler.pick(std::array{nan, nan}, {});
             }),
+            "[generate] expected logits that are numbers; found none; the model's parameters are damaged");
+}
+
+TEST(Sampler, OnlyChoicesAreDrawn) {
+  const Choices choices = {.num_pieces = 1, .end_ids = {4, -1, 99}};
+  for (const Sampling& sampling : {Sampling{}, Sampling{.temperature = 9}, Sampling{.temperature = 9, .top_k = 2},
+                                   Sampling{.temperature = 9, .top_p = 0.99},
+                                   Sampling{.temperature = 9, .min_p = 0.01, .repetition_penalty = 2}}) {
+    Sampler sampler(sampling, choices);
+    std::map<size_t, size_t> drawn;
+    const std::array<int64_t, 1> seen = {0};
+    for (size_t i = 0; i < 200; ++i) ++drawn[sampler.pick(kLogits, seen)];
+    EXPECT_EQ(drawn.size(), sampling.temperature == 0 ? 1U : 2U);
+    EXPECT_TRUE(std::ranges::all_of(drawn, [](const auto& one) { return one.first == 0 || one.first == 4; }));
+  }
+  EXPECT_EQ(error_text([&] { Sampler({}, {.num_pieces = 0}).pick(kLogits, {}); }),
             "[generate] expected logits that are numbers; found none; the model's parameters are damaged");
 }
 
