@@ -17,6 +17,7 @@
 #include "clearhead/apps/cli/console.h"
 #include "clearhead/apps/cli/sampling_flags.h"
 #include "clearhead/apps/cli/watch.h"
+#include "clearhead/apps/cli/writing_notes.h"
 #include "clearhead/base/error.h"
 #include "clearhead/base/interrupt.h"
 #include "clearhead/base/utf8.h"
@@ -178,8 +179,12 @@ void run(const Flags& flags) {
     options.on_text = [&](std::string_view text) { write_output(shown(text, style)); };
   }
   const engine::Generated result = write_on(session, prompt, options, flags);
-  if (flags.output.json) return write_output(generated_json(session.name(), result, flags.attend));
+  if (flags.output.json) {
+    write_output(generated_json(session.name(), result, flags.attend));
+    return report_non_finite_logits(result);
+  }
   if (!flags.attend) write_output("\n");
+  report_non_finite_logits(result);
   if (flags.compute == "bf16") {
     note(
         fmt::format("products in bf16: what is multiplied is rounded to 8 bits; at the first tokens of the prompt the "
@@ -190,9 +195,7 @@ void run(const Flags& flags) {
     note(fmt::format("cache in bf16: {:.1f} MB; rounding changed keys and values by {:.2g} % (root mean square)",
                      double(result.cache_bytes) / 1e6, 100 * result.cache_error.relative()));
   }
-  if (result.stopped_by == "context") {
-    note(fmt::format("stopped at {} tokens, the positions of the model", session.config().context_len));
-  }
+  report_context(session, result);
 }
 
 }  // namespace

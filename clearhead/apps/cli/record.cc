@@ -10,6 +10,7 @@
 #include "clearhead/apps/cli/console.h"
 #include "clearhead/apps/cli/sampling_flags.h"
 #include "clearhead/apps/cli/watch.h"
+#include "clearhead/apps/cli/writing_notes.h"
 #include "clearhead/base/error.h"
 #include "clearhead/engine/generate.h"
 
@@ -36,7 +37,10 @@ engine::TokenizedText text_of(const engine::Session& session, const std::string&
   if (flags.writing.max_tokens == 0) return tokens;
   engine::GenerateOptions writing = flags.writing;
   writing.memory_limit = flags.text.run_options().memory_limit;
-  return engine::whole_text(session, tokens, engine::generate(session, tokens, writing));
+  const engine::Generated written = engine::generate(session, tokens, writing);
+  report_non_finite_logits(written);
+  report_context(session, written);
+  return engine::whole_text(session, tokens, written);
 }
 
 void run(const Flags& flags) {

@@ -19,6 +19,8 @@
 #include "clearhead/apps/cli/watch.h"
 #include "clearhead/base/error.h"
 #include "clearhead/engine/memory_estimate.h"
+#include "clearhead/engine/toy.h"
+#include "clearhead/format/known_models.h"
 
 namespace clearhead::apps {
 namespace {
@@ -113,6 +115,24 @@ std::string report_table(const engine::VerifyReport& report, const views::Style&
              "record --stages all, or verify --end-to-end");
 }
 
+// The model that a trace names. A path is looked for as it stands and, unless it is absolute, from the folder of the
+// trace. Throws: Error that says what to do if it is nowhere.
+std::string model_of(const capture::Trace& trace, const std::filesystem::path& trace_path) {
+  const std::string& name = trace.info().model;
+  if (engine::ToyConfig::parse(name) || format::find_known_model(name) != nullptr) return name;
+  const std::filesystem::path beside = trace_path.parent_path() / name;
+  for (const std::string& place : {name, beside.string()}) {
+    try {
+      format::resolve_model(place);
+      return place;
+    } catch (const base::Error&) {  // the next place, or what is said below
+    }
+  }
+  base::fail("verify", fmt::format("the model that the trace was recorded with, {}", base::quoted(name, 400)),
+             "none that can be opened under that name, from here or from the folder of the trace",
+             "name it with --model");
+}
+
 // What to check: a trace from a file, or a run of the text with every stage recorded.
 struct Subject {
   engine::Session session;
@@ -122,7 +142,8 @@ struct Subject {
 Subject subject_of(const Flags& flags) {
   if (is_trace_file(flags.text)) {
     capture::Trace trace = capture::Trace::read(*flags.text.text);
-    engine::Session session = open_session(flags.text.model.empty() ? trace.info().model : flags.text.model);
+    engine::Session session =
+        open_session(flags.text.model.empty() ? model_of(trace, *flags.text.text) : flags.text.model);
     const model::Transformer& model = session.transformer();
     const engine::RunBytes bytes{model.resident_bytes(), 0, engine::verify_bytes(model, trace.info().tokens.size())};
     session.check_memory(bytes.total(), flags.text.run_options());
@@ -157,7 +178,8 @@ void add_verify(CLI::App& program, Action& action) {
   CLI::App& command =
       *program.add_subcommand("verify", "Recompute every stage in double and show the largest difference");
   command.footer(
-      "TEXT may also be a trace.safetensors that `clearhead record` wrote. Exit code 1 if a stage is over its "
+      "TEXT may also be a trace.safetensors that `clearhead record` wrote; its model is looked for as the trace names "
+      "it, from here and from the folder of the trace, unless --model names it. Exit code 1 if a stage is over its "
       "tolerance.");
   add_text_flags(command, flags->text);
   command.add_flag("--end-to-end", flags->end_to_end,
