@@ -197,6 +197,15 @@ void check_memory(const Session& session, size_t tokens, const GenerateOptions& 
                "write fewer tokens, or raise the limit");
 }
 
+Choices choices_of(const Session& session, const std::set<int64_t>& end_ids) {
+  Choices choices = {.num_pieces = session.num_pieces(), .end_ids = end_ids};
+  for (size_t id = 0; id < choices.num_pieces; ++id) {
+    const auto token = static_cast<int64_t>(id);
+    if (session.piece_of(token).empty()) choices.holes.insert(token);  // the file left the id out
+  }
+  return choices;
+}
+
 // All are looked at, side by side: a loop that may end early would take one after the other.
 bool all_finite(std::span<const float> logits) {
   bool finite = true;
@@ -241,7 +250,7 @@ Generated generate(const Session& session, const TokenizedText& tokens, const Ge
 
   Reader reader(session.transformer(), result.declared_len, options.compute, options.cache);
   const std::set<int64_t> end_ids(session.end_ids().begin(), session.end_ids().end());
-  Sampler sampler(options.sampling, {.num_pieces = session.num_pieces(), .end_ids = end_ids});
+  Sampler sampler(options.sampling, choices_of(session, end_ids));
   Writer writer(session, options, result);
   Looker looker(options.looks, std::move(resting));
   std::vector<int64_t> seen = result.prompt_ids;

@@ -96,7 +96,10 @@ void Sampling::check() const {
          repetition_penalty);
 }
 
-bool Choices::contains(size_t id) const { return id < num_pieces || end_ids.contains(static_cast<int64_t>(id)); }
+bool Choices::contains(size_t id) const {
+  const auto token = static_cast<int64_t>(id);
+  return (id < num_pieces && (holes.empty() || !holes.contains(token))) || end_ids.contains(token);
+}
 
 Sampler::Sampler(const Sampling& sampling, Choices choices) : sampling_(sampling), choices_(std::move(choices)) {
   sampling.check();

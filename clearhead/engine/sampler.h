@@ -30,8 +30,8 @@ struct Sampling {
 // Which tokens may be drawn. A model may have rows for more tokens than its tokenizer has pieces: those that stand for
 // nothing are never drawn, but for one that ends the text.
 struct Choices {
-  size_t num_pieces = std::numeric_limits<size_t>::max();  // tokens below it have a piece
-  std::set<int64_t> end_ids = {};
+  size_t num_pieces = std::numeric_limits<size_t>::max();  // tokens below it have a piece, but for the holes
+  std::set<int64_t> holes = {}, end_ids = {};
 
   bool contains(size_t id) const;
 };

@@ -113,7 +113,8 @@ class Session {
 
   // The same text as it grows, token by token; the session must outlive it.
   text::DecodeStream decode_stream() const;
-  // Ids below it have a piece; the rows of the embedding may be more. Throws: Error for the toy, which has no pieces.
+  // Ids below it have a piece, empty where the file left one out; the rows of the embedding may be more. Throws: Error
+  // for the toy, which has no pieces.
   size_t num_pieces() const;
   // The piece of the vocabulary, and whether it is one that no text is written with, such as the end of a turn.
   // Throws: Error for an id outside the vocabulary.

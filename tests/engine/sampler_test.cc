@@ -89,7 +89,7 @@ TEST(Sampler, LogitsThatAreNoNumbersAreNeverDrawn) {
 }
 
 TEST(Sampler, OnlyChoicesAreDrawn) {
-  const Choices choices = {.num_pieces = 1, .end_ids = {4, -1, 99}};
+  const Choices choices = {.num_pieces = 3, .holes = {1, 2}, .end_ids = {4, -1, 99}};
   for (const Sampling& sampling : {Sampling{}, Sampling{.temperature = 9}, Sampling{.temperature = 9, .top_k = 2},
                                    Sampling{.temperature = 9, .top_p = 0.99},
                                    Sampling{.temperature = 9, .min_p = 0.01, .repetition_penalty = 2}}) {
