@@ -15,7 +15,7 @@ namespace clearhead::model {
 namespace {
 
 const char* const kModels[] = {"llama", "llama_dynamic", "llama_longrope", "mistral", "qwen2",
-                               "qwen3", "gemma2",        "gemma3", "gpt2", "gpt_neox"};
+                               "qwen3", "gemma2",        "gemma3",         "gpt2",    "gpt_neox"};
 
 LoadedModel load(const std::string& name) {
   const auto path = std::filesystem::path(CLEARHEAD_TEST_DATA) / "decoders" / name;

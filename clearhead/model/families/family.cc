@@ -45,7 +45,8 @@ std::string unused_warning(const std::vector<std::string>& names) {
 
 // What generation_config.json says about the tokens that end a text, which counts instead of what config.json says.
 // Nobody needs the file to compute: what is wrong in it is a warning.
-void read_generation_config(const format::Checkpoint& checkpoint, ReadConfig& read, std::vector<std::string>& warnings) {
+void read_generation_config(const format::Checkpoint& checkpoint, ReadConfig& read,
+                            std::vector<std::string>& warnings) {
   constexpr const char* kName = "generation_config.json";
   const std::string where = base::quoted((checkpoint.folder() / kName).string(), 400);
   std::vector<int64_t> ids;

@@ -122,7 +122,8 @@ struct ReadConfig {
   std::vector<int64_t> end_ids = {};
 };
 
-// What a config.json says. where names the file in errors. Throws: Error naming the key or value that is missing, unknown or does not fit.
+// What a config.json says. where names the file in errors. Throws: Error naming the key or value that is missing,
+// unknown or does not fit.
 ReadConfig read_hub_config(std::string_view text, std::string where);
 
 // Reads config.json or the metadata of a GGUF, finds the family by its model_type or general.architecture and packs the
