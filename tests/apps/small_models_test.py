@@ -128,6 +128,15 @@ class SmallModels(unittest.TestCase):
         done = run("record", "the cat", "--model", path, "--max-tokens", "5", "--stages", "embedding", "--output", trace)
         self.assertNotIn("stopped", done.err)
 
+    def test_stretched_positions_are_told_with_their_number(self):
+        path, trace = self.model(family="llama_longrope"), self.folder / "t.safetensors"  # trained with 16 positions
+        told = "clearhead: positions are stretched for 27 tokens, those of the prompt and of --max-tokens"
+        for command in (("generate",), ("record", "--stages", "embedding", "--output", trace)):
+            for count, said in (("20", True), ("9", False)):
+                done = run(command[0], "the cat", *command[1:], "--model", path, "--max-tokens", count)
+                self.assertEqual((done.returncode, told in done.err), (0, said), done.err)
+        self.assertEqual(run("verify", trace, "--model", path).returncode, 0)
+
     def test_the_model_of_a_trace_is_found_from_the_trace(self):
         self.model()
         elsewhere = self.folder / "elsewhere"

@@ -8,6 +8,12 @@
 namespace clearhead::apps {
 
 void report_context(const engine::Session& session, const engine::Generated& written) {
+  if (session.config().stretches(written.declared_len)) {
+    note(fmt::format(
+        "positions are stretched for {} tokens, those of the prompt and of --max-tokens: with another number "
+        "the text may be another",
+        written.declared_len));
+  }
   if (written.stopped_by != "context") return;
   note(fmt::format("stopped at {} tokens, the positions of the model", session.config().context_len));
 }
