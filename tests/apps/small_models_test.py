@@ -131,11 +131,12 @@ class SmallModels(unittest.TestCase):
     def test_stretched_positions_are_told_with_their_number(self):
         path, trace = self.model(family="llama_longrope"), self.folder / "t.safetensors"  # trained with 16 positions
         told = "clearhead: positions are stretched for 27 tokens, those of the prompt and of --max-tokens"
-        for command in (("generate",), ("record", "--stages", "embedding", "--output", trace)):
+        for command in (("generate",), ("record", "--stages", "token_embedding", "--output", trace)):
             for count, said in (("20", True), ("9", False)):
                 done = run(command[0], "the cat", *command[1:], "--model", path, "--max-tokens", count)
                 self.assertEqual((done.returncode, told in done.err), (0, said), done.err)
-        self.assertEqual(run("verify", trace, "--model", path).returncode, 0)
+        checked = run("verify", trace, "--model", path)
+        self.assertEqual(checked.returncode, 0, checked.err + checked.out)
 
     def test_the_model_of_a_trace_is_found_from_the_trace(self):
         self.model()
