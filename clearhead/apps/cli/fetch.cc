@@ -19,13 +19,15 @@ struct Flags {
   bool accept_license = false, json = false;
 };
 
-// The script stands beside the program: in the tree (build/bin, scripts) or installed (bin, share/clearhead).
+// The script stands beside the program: installed (bin, share/clearhead) or in the tree (scripts, and build/bin or, for
+// other builds, build/NAME/bin).
 std::filesystem::path find_script() {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) base::fail("fetch", "to know where this program stands", error.message());
   const auto folder = program.parent_path();
-  for (const char* place : {"../share/clearhead/fetch_model.py", "../../scripts/fetch_model.py"}) {
+  for (const char* place :
+       {"../share/clearhead/fetch_model.py", "../../scripts/fetch_model.py", "../../../scripts/fetch_model.py"}) {
     const auto script = (folder / place).lexically_normal();
     if (std::filesystem::exists(script)) return script;
   }
